@@ -1,9 +1,9 @@
-"""Is a fit as sure as it is right? Its probabilities against gold or against what the labels say, and tempered by that.
+"""Calibration of a fit: its probabilities compared with gold or the labels, and tempered accordingly.
 
-A fit is too sure where its model leaves out what the crowd does: some tasks are harder than others, and labels of a
-task repeat one another. So its labels are judged by two models that do not leave this out: `ItemResponse`, and
-confusions counted on the other tasks with the dependence of the labels (`held_out_beliefs`). Both are too sure
-themselves where most workers share a mistake; gold alone tells that.
+A fit is too sure if its model ignores that some tasks are harder than others, and that labels of a task repeat one
+another. So its labels are judged by two models that take this into account: `ItemResponse`, and confusions counted on
+the other tasks with the dependence of the labels (`held_out_beliefs`). Both are too sure themselves where most workers
+share a mistake; only gold shows that.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.splitting import take_tasks
 
-_TOO_SURE = 0.07  # how far a fit may say more than is right
+_TOO_SURE = 0.07  # by which the mean probability may exceed the share of right labels
 _ENOUGH = 20  # gold tasks
-_MOST = 40_000  # annotations that are looked at, those of evenly spaced tasks
-_LABELS = 20  # of the median worker in such a sample, below which it says nothing of workers
+_MOST = 40_000  # annotations that are used, those of evenly spaced tasks
+_LABELS = 20  # of the median worker in such a sample, below which it tells nothing about workers
 _SMALLEST = 1e-6
 _CAUTION = 1.0  # nats per unit of (log temperature)² and bias²
 _HALVINGS = 30  # of the interval of an exponent
@@ -38,9 +38,9 @@ class Confidence(NamedTuple):
 
     Attributes:
         said: mean probability that the fit gives its labels.
-        right: share of these that is right by gold; without gold, that is expected to be.
+        right: share of these that is right by gold; without gold, the expected share.
         low, high: 95 % interval of ``right`` (Wilson); NaN without gold.
-        n: tasks that were looked at.
+        n: tasks that were used.
         by_gold: whether gold judges.
     """
 
@@ -53,7 +53,7 @@ class Confidence(NamedTuple):
 
     @property
     def too_sure(self) -> bool:
-        """Whether the fit says clearly more than is right."""
+        """Return whether the fit claims clearly more than is right."""
         return self.said - self.right > _TOO_SURE and not (self.by_gold and self.said <= self.high)
 
     @property
@@ -74,7 +74,7 @@ class Confidence(NamedTuple):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """``words`` of a fit with what to do; none where it is not too sure."""
+        """``words`` with a remedy; empty unless the fit is too sure."""
         remedy = "Its labels stay as they are; tempering lowers the probabilities."
         return (f"{self.words} {remedy}",) if self.too_sure else ()
 
@@ -88,19 +88,19 @@ def confidence(
 ) -> Confidence | None:
     """Compare the mean probability of a fit's labels with the share that is right.
 
-    With 20 gold labels or more, gold says. Else it is the smaller of two means over tasks: the probability of the
+    With 20 gold labels or more, gold decides. Else it is the smaller of two means over tasks: the probability of the
     fit's labels by `ItemResponse`, and by confusions counted on the other tasks with the dependence of the labels. Of
-    large datasets evenly spaced tasks with 40,000 annotations are looked at.
+    large datasets, evenly spaced tasks with 40,000 annotations are used.
 
     Args:
         dataset: what ``result`` was fitted to.
         result: of an aggregator.
-        gold: (n_tasks,) true classes to judge by, -1 = unknown: none that the fit was shown.
-        known: (n_tasks,) true classes that the fit was shown, -1 = none.
+        gold: (n_tasks,) true classes to judge by, -1 = unknown; not those that the fit used.
+        known: (n_tasks,) true classes that the fit used, -1 = none.
 
     Returns:
-        None where the result has no probabilities of its own, but vote shares, or where a sample of a large dataset
-        has too few labels of each worker.
+        None if the probabilities of the result are vote shares, or if a sample of a large dataset has too few labels
+        of each worker.
 
     Examples:
         >>> import crowdcore as cc
@@ -121,7 +121,7 @@ def of_posterior(
     held_out: FloatArray | None = None,
     known: IntArray | None = None,
 ) -> Confidence | None:
-    """`confidence` of a posterior (n_tasks, C); ``held_out`` are its `held_out_beliefs`, if they are at hand."""
+    """Compute the `confidence` of a posterior (n_tasks, C); ``held_out``: its `held_out_beliefs` if already known."""
     judged = dataset.annotated & ~np.isnan(posterior[:, 0])
     if known is not None:
         judged &= known < 0
@@ -136,8 +136,8 @@ def of_posterior(
 def _expected_right(
     dataset: CrowdDataset, posterior: FloatArray, judged: BoolArray, held_out: FloatArray | None, known: IntArray | None
 ) -> float | None:
-    """Share of the labels of a posterior that is expected to be right; None where nothing is known of it."""
-    tasks = dataset.every(-(-dataset.n_annotations // _MOST))  # so that annotations are few enough
+    """Expected share of right labels of a posterior; None if unknown."""
+    tasks = dataset.every(-(-dataset.n_annotations // _MOST))
     some = dataset if len(tasks) == dataset.n_tasks else take_tasks(dataset, tasks)
     per_worker = some.labels_per_worker[some.labels_per_worker > 0]
     sampled = some is not dataset and np.median(per_worker) < _LABELS
@@ -154,7 +154,7 @@ def _expected_right(
 
 
 def _by_items(dataset: CrowdDataset, some: CrowdDataset, known: IntArray | None) -> FloatArray | None:
-    """Posterior of `ItemResponse`, None where it finds no classes; kept as long as the dataset."""
+    """Posterior of `ItemResponse`, None if it collapses; kept as long as the dataset."""
     from crowdcore.aggregation.item_response import ItemResponse
 
     if some.n_classes < 2:
@@ -179,7 +179,7 @@ def flattened(posterior: FloatArray, judged: BoolArray, right: float) -> FloatAr
 
     Args:
         posterior: (n_tasks, C).
-        judged: (n_tasks,) the tasks of which this is the mean; no others are changed.
+        judged: (n_tasks,) tasks that the mean is over; others stay.
         right: share of right labels.
     """
     of = posterior[judged]
@@ -198,14 +198,13 @@ def flattened(posterior: FloatArray, judged: BoolArray, right: float) -> FloatAr
 def calibrated(
     posterior: FloatArray, judged: BoolArray, gold: IntArray, biased: bool = False
 ) -> tuple[FloatArray, float]:
-    """``q_i(c)^t exp(b_c)``, normalised, with t and b of the highest probability of gold, drawn to t = 1 and b = 0.
-
-    Labels stay where b is 0: unless ``biased``.
+    """``q_i(c)^t exp(b_c)``, normalised, with the t and b that make gold likeliest, drawn to t = 1 and b = 0.
 
     Args:
         posterior: (n_tasks, C).
-        judged: (n_tasks,) the tasks that are calibrated.
+        judged: (n_tasks,) tasks to calibrate.
         gold: (n_tasks,) true classes, -1 = unknown.
+        biased: fit b; otherwise it is 0, and labels stay.
 
     Returns:
         The new posterior and t; the posterior itself and 1 where fewer than 20 judged tasks have gold.
@@ -239,17 +238,17 @@ def temper(
 ) -> AggregationResult:
     """Make a posterior as sure as it is right.
 
-    Without gold: ``q'_i ∝ q_i^β`` with β <= 1 such that as many labels are right as `confidence` expects.
-    Labels stay, and so does a posterior that is not too sure. Vote shares are none of a model, and stay.
+    Without gold: ``q'_i ∝ q_i^β`` with β <= 1 such that as many labels are right as `confidence` expects. Labels stay,
+    and so do vote shares, and a posterior that is not too sure.
 
-    With gold: afterwards, ``q''_i(c) ∝ q'_i(c)^t exp(b_c)`` with t and b of the highest probability of the gold,
-    drawn to t = 1 and b = 0.
+    With gold: afterwards, ``q''_i(c) ∝ q'_i(c)^t exp(b_c)`` with the t and b that make gold likeliest, drawn to t = 1
+    and b = 0.
 
     Args:
         result: of ``dataset``.
         dataset: the annotations.
         gold: (n_tasks,) true classes to calibrate with, -1 = unknown; at least 20 of tasks with a posterior.
-        known: (n_tasks,) true classes that the fit was shown, -1 = none: these tasks stay.
+        known: (n_tasks,) true classes that the fit used, -1 = none: these tasks stay.
 
     Raises:
         DataError: too few gold labels.

@@ -96,7 +96,7 @@ def _posterior(model: Any, dataset: CrowdDataset) -> FloatArray:
 
 @cache
 def _class_names() -> tuple[str, ...]:
-    """What crowd-kit's classification folder exports, read from its source without importing it (it takes seconds)."""
+    """Names that crowd-kit's classification folder exports, read from its source: importing it takes seconds."""
     package = find_spec("crowdkit")
     if package is None or not package.submodule_search_locations:
         return ()

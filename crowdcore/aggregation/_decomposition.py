@@ -264,7 +264,7 @@ def name_by_votes(counts: FloatArray) -> IntArray:
 
 
 def is_named(counts: FloatArray) -> bool:
-    """Whether the crowd often gives every latent class its own label; false if EM has split a class in two."""
+    """Return whether the crowd often gives every latent class its own label; false if EM has split a class in two."""
     pooled = counts.sum(0)
     return bool((pooled.diagonal() >= _SERIOUS * pooled.max(1)).all())
 

@@ -128,10 +128,10 @@ class SumsEM(EMAggregator):
     """
 
     hard: ClassVar[bool] = False
-    """Whether the E-step puts all mass on the most probable class."""
+    """True if the E-step puts all mass on the most probable class."""
 
     restarts_in_run: ClassVar[bool] = False
-    """Whether `run` makes the restarts itself, which needs no posterior to start from."""
+    """True if `run` makes the restarts itself, which needs no posterior to start from."""
 
     restarts: int = setting(
         0, "Random restarts", "Further runs from randomised starts; the best is kept.", ge=0, le=1000

@@ -1,4 +1,4 @@
-"""What the labels of a task say about its class, where they depend on each other and the task itself is left out."""
+"""Evidence of a task's labels for its class, where they depend on each other and the task itself is left out."""
 
 from __future__ import annotations
 

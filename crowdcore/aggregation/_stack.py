@@ -1,4 +1,4 @@
-"""Gold of some tasks: from the order that all judges give to a logistic stack on what each of them sees besides."""
+"""Logistic stack by the gold of some tasks: on the order that all judges give, and on each judge's residuals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, ndtri
 
-from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _BORDERS = 0.1, 0.3, 1.0, 2.0  # prior standard deviations: of the border around that of the order alone
@@ -22,11 +22,11 @@ _RARE = 1e-3  # evidence beside the best prior's below which one is left out
 
 
 class Order(NamedTuple):
-    """Tasks in one order, and what each judge says besides.
+    """Tasks in one order, and the labels' residuals beside it.
 
     Attributes:
-        place: (n_tasks,) where each task stands; NaN of those without labels.
-        weight: (n_workers,) how much each judge follows the order.
+        place: (n_tasks,) place of each task; NaN without labels.
+        weight: (n_workers,) weight of each judge in the order.
         left: (n_tasks, n_workers) standardised residuals of each label; 0 = none.
     """
 
@@ -48,8 +48,8 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
 
     ``logit P(z_i = 1) = α + β (place_i - border) + w·left_i`` with ``α ~ N(0, A²)``, ``β ~ N(1, B²)`` and
     ``w ~ N(0, T²/m)``. Each (A, B, T) of a grid counts by its evidence (Laplace's) times ``A^-belief T^-½``: few gold
-    labels hardly move the order, and many let each judge count by what it is worth. Probabilities are means over priors
-    and over the posterior of the weights (MacKay's probit approximation).
+    labels hardly move the order, and many weigh each judge on its own. Probabilities are means over priors and over the
+    posterior of the weights (MacKay's probit approximation).
 
     Args:
         order: of all tasks.
@@ -57,7 +57,6 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
         known: (n_tasks,) true classes, -1 = unknown.
         belief: in the border, before any gold.
     """
-    from scipy.linalg import cho_solve  # slow to import, as others here are: whoever lists aggregators needs none
 
     m = len(order.weight)
     judged = np.flatnonzero(~np.isnan(order.place))
@@ -81,7 +80,7 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
         tasks = judged[at : at + _BLOCK]
         rows = design(tasks)
         probability[tasks] = sum(
-            weight * expit(rows @ w / np.sqrt(1 + np.pi / 8 * (rows * cho_solve(bend, rows.T).T).sum(1)))
+            weight * expit(rows @ w / np.sqrt(1 + np.pi / 8 * (rows * np.linalg.solve(bend, rows.T).T).sum(1)))
             for weight, (_, w, bend) in zip(share, approximations, strict=True)
             if weight
         )
@@ -90,32 +89,29 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
 
 def _laplace(
     rows: FloatArray, y: FloatArray, centre: FloatArray, precision: FloatArray
-) -> tuple[float, FloatArray, tuple[AnyArray, bool]]:
-    """Log evidence of logistic weights drawn to ``N(centre, 1 / precision)``, their mode, and its factored Hessian."""
-    from scipy.linalg import cho_factor, cho_solve
-
+) -> tuple[float, FloatArray, FloatArray]:
+    """Log evidence of logistic weights drawn to ``N(centre, 1 / precision)``, their mode, and the Hessian there."""
     w = centre
     for _ in range(_STEPS):
         p = expit(rows @ w)
-        bend = cho_factor((rows.T * (p * (1 - p))) @ rows + np.diag(precision))
-        step = cho_solve(bend, rows.T @ (y - p) - precision * (w - centre))
+        bend = (rows.T * (p * (1 - p))) @ rows + np.diag(precision)
+        step = np.linalg.solve(bend, rows.T @ (y - p) - precision * (w - centre))
         w = w + min(1, 3 / max(float(np.abs(step).max()), 1e-9)) * step
         if np.abs(step).max() < _CLOSE:
             break
     line = rows @ w
     fit = float((y * line - np.logaddexp(0, line)).sum() - 0.5 * (precision * (w - centre) ** 2).sum())
-    return fit + 0.5 * float(np.log(precision).sum()) - float(np.log(np.diag(bend[0])).sum()), w, bend
+    return fit + 0.5 * float(np.log(precision).sum() - np.linalg.slogdet(bend)[1]), w, bend
 
 
 def normal_scores(worker: IntArray, score: FloatArray, n_workers: int) -> FloatArray:
-    """(A,) each judge's scores by rank, as standard normal ones; 0 where a judge gives one score alone."""
-    from scipy.stats import rankdata
-
+    """(A,) normal scores of each judge's ranks; 0 for a judge with a single score."""
     z = np.zeros(len(score))
     by_worker = np.argsort(worker, kind="stable")
     for rows in np.split(by_worker, np.searchsorted(worker[by_worker], np.arange(1, n_workers))):
         if len(rows) > 1:
-            normal = ndtri((rankdata(score[rows]) - 0.5) / len(rows))
+            _, place, count = np.unique(score[rows], return_inverse=True, return_counts=True)
+            normal = ndtri((count.cumsum() - count / 2)[place] / len(rows))  # mean ranks of ties
             z[rows] = (normal - normal.mean()) / max(float(normal.std()), 1e-6)
     return z
 
@@ -142,7 +138,7 @@ class Factor:
         return spread * np.bincount(self.task, self.z * h[self.worker], self.n), spread
 
     def step(self) -> float:
-        """A round of EM; the log-likelihood before it, but a constant."""
+        """Do a round of EM; return the log-likelihood before it, up to a constant."""
         f, spread = self.places()
         value = -0.5 * float((self.given * np.log(self.psi) + self.square / self.psi).sum())
         value += 0.5 * float((np.log(spread) + f**2 / spread).sum())

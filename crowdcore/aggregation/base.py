@@ -1,7 +1,7 @@
-"""`Aggregator`: from annotations to a posterior per task and worker parameters; every fit is held against the votes.
+"""`Aggregator`: from annotations to a posterior per task and worker parameters; every fit is compared with the votes.
 
-The likelihood of latent classes is (nearly) the same if the classes are exchanged, so that nothing but the votes says
-which is which: classes may be lost, inflated or exchanged, and a fit may have found no classes at all.
+The likelihood of latent classes is (nearly) the same if the classes are exchanged, so that only the votes name them:
+classes may be lost, inflated or exchanged, and a fit may have collapsed.
 """
 
 from __future__ import annotations
@@ -126,9 +126,8 @@ class Aggregator(Settings):
     """Base of every aggregator: a frozen pydantic model of settings with one method, `fit`.
 
     A subclass sets ``name``, ``title`` and ``paper``, declares its settings as fields with bounds and a one-line
-    description, and implements ``_fit``; ``sequential`` marks those that are made for crowds with sentences,
-    ``of_tasks`` explains its difficulties and foils. Its class docstring holds the equations. CLI, API and app find it
-    by its folder.
+    description, and implements ``_fit``; ``sequential`` marks methods for crowds with sentences, ``of_tasks`` explains
+    difficulties and foils. Its class docstring holds the equations. CLI, API and app find it by its folder.
     """
 
     name: ClassVar[str]
@@ -241,7 +240,7 @@ def fitting(dataset: CrowdDataset) -> list[str]:
 
 
 def get(name: str | type[Aggregator] | Aggregator, **settings: Any) -> Aggregator:
-    """The aggregator of a name or class with these settings; one that is made already is itself.
+    """Return the aggregator of a name or class with these settings; an instance without further settings as it is.
 
     Raises:
         SettingError: no such aggregator or setting.
@@ -253,7 +252,7 @@ def get(name: str | type[Aggregator] | Aggregator, **settings: Any) -> Aggregato
 
 
 class _Block(NamedTuple):
-    """Votes (n, C) and posterior (n, C) of some tasks that are judged."""
+    """Votes (n, C) and posterior (n, C) of some judged tasks."""
 
     votes: FloatArray
     posterior: FloatArray
@@ -277,7 +276,7 @@ def _blocks(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None
 
 
 def lost_classes(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None = None) -> tuple[str, ...]:
-    """Warnings about classes whose share of the labels differs much from their share of the votes, but known tasks."""
+    """Warn of classes whose share of the labels, without known tasks, differs much from their share of the votes."""
     n_tasks, (won, given, labelled) = 0, np.zeros((3, dataset.n_classes))
     for block in _blocks(dataset, posterior, known):
         n_tasks += len(block.votes)
@@ -297,7 +296,7 @@ def agreement(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | No
     """Standard errors over tasks by which the labels of a posterior (n_tasks, C) agree with the votes beyond chance.
 
     ``z = √n mean x / sd x`` with ``x_i = Σ_c (1[z_i = c] - z̄_c) (v_i(c) - v̄(c))``; shares v of the votes say more than
-    the winner of each task does. Exchanging the classes of two changes the sign alone. Known tasks are not judged.
+    the winner of each task does. Exchanging two classes only changes the sign. Known tasks do not count.
     """
     n, sums = 0, np.zeros((2, dataset.n_classes))
     for block in _blocks(dataset, posterior, known):
@@ -313,7 +312,7 @@ def agreement(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | No
 
 
 def collapsed(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None = None) -> bool:
-    """Whether a posterior is no nearer to the votes than chance, though it labels more than a few tasks otherwise."""
+    """Return whether a posterior labels more than a few tasks otherwise than the votes, and agrees only by chance."""
     n, same = 0, 0.0
     for block in _blocks(dataset, posterior, known):
         n, same = n + len(block.votes), same + float((block.labels * winners(block.votes, "share")).sum())
@@ -321,9 +320,9 @@ def collapsed(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | No
 
 
 def exchanged(dataset: CrowdDataset, known: IntArray | None, posterior: FloatArray) -> bool:
-    """Whether a model of two classes that is the same with both exchanged has them against the votes.
+    """Return whether a model of two classes, symmetric in them, has exchanged them, by the votes.
 
-    Known tasks say which class is which; then it has not.
+    Always false if any task is known, as known tasks name the classes.
     """
     return dataset.n_classes == 2 and not _named(known) and agreement(dataset, posterior, known) < 0
 
@@ -335,9 +334,9 @@ NO_SIDE = (
 
 
 def votes_side(dataset: CrowdDataset, known: IntArray | None, fits: Sequence[AggregationResult]) -> AggregationResult:
-    """Of fits of one model the one on the votes' side: the likeliest of those, if it leads clearly, else the nearest.
+    """Choose among fits of one model on the votes' side: the likeliest if it leads clearly, else the nearest to them.
 
-    Known tasks take part in the likelihood; where there are some, it decides alone if it is clear.
+    With known tasks, which take part in the likelihood, all fits are on that side.
     """
     objective = [float(fit.log_likelihood[-1]) for fit in fits]
     near = [agreement(dataset, fit.posterior, known) for fit in fits]
@@ -347,5 +346,5 @@ def votes_side(dataset: CrowdDataset, known: IntArray | None, fits: Sequence[Agg
 
 
 def _named(known: IntArray | None) -> bool:
-    """Whether some true classes say which class is which."""
+    """Return whether any true class is given, so that the classes have their names."""
     return known is not None and bool((known >= 0).any())

@@ -176,7 +176,7 @@ class Trait(EMAggregator):
 
 
 def _cut(theta: FloatArray, share: float) -> float:
-    """Where ``share`` of the tasks are above: in the gap between different values that is nearest to it."""
+    """Value above which ``share`` of the tasks lie: in the nearest gap between different values."""
     value, count = np.unique(np.round(theta, 9), return_counts=True)
     ends = np.r_[(value[0] + _GRID[0]) / 2, (value[1:] + value[:-1]) / 2, (value[-1] + _GRID[-1]) / 2]
     off = np.abs(np.r_[0, count.cumsum()] / count.sum() - (1 - share))

@@ -26,7 +26,7 @@ from crowdcore.data.report import plural
 from crowdcore.marks import current_marks, read_marks
 
 REVIEWED = ("reviewed", "reviewed+gold")
-"""What people marked, alone, or with gold where nothing is marked."""
+"""References by marks of people: alone, or with gold where nothing is marked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +56,17 @@ class Reference(Shown):
 
     @property
     def soft(self) -> bool:
-        """Whether statistics take soft counts."""
+        """Return whether statistics take soft counts."""
         return self.posterior is not None
 
     @property
     def checked(self) -> bool:
-        """Whether it is gold or reviewed gold, and not inferred from the labels that are judged by it."""
+        """Return whether it is gold or reviewed gold, and not inferred from the labels that it judges."""
         return self.name in {"gold", *REVIEWED}
 
     @property
     def aggregated(self) -> bool:
-        """Whether an aggregator, with whatever settings, inferred it from the labels that are judged by it."""
+        """Return whether an aggregator, with any settings, inferred it from the labels that it judges."""
         method = self.name.partition(" ")[0]
         return method in aggregation.names() or method.startswith("crowd-kit:")
 
@@ -112,7 +112,7 @@ def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...
 
 
 def note_on_confidence(dataset: CrowdDataset, truth: Reference) -> str:
-    """Whether the probabilities of a reference are too high; empty for hard references and shares of votes.
+    """Warn of a reference whose probabilities are too high; empty for hard references and shares of votes.
 
     Examples:
         >>> import crowdcore as cc
@@ -183,7 +183,7 @@ class Judging(Protocol):
 
 
 ReferenceLike: TypeAlias = "str | Reference | AggregationResult | Judging | ByTask | None"
-"""What `resolve_reference` takes; None: gold where there is some, else the model ``"auto"``."""
+"""References that `resolve_reference` takes; None: gold where there is some, else the model ``"auto"``."""
 
 
 @door

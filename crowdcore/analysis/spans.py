@@ -19,8 +19,8 @@ from crowdcore.data.doors import door
 from crowdcore.data.tags import Spans, TagScheme, find_spans, need_tags, worker_sequences
 
 SPAN_ERRORS = ("missed", "both", "boundary", "type", "exact")
-"""What became of a true span, worst first: nothing overlaps it, something of other extent and type does, something of
-other extent, something of the same extent and another type, or the very same span."""
+"""Outcomes for a true span, worst first: nothing overlaps it, or a span of other extent and type does, of other extent,
+of another type, or the very same span."""
 
 
 @dataclass(frozen=True, eq=False)

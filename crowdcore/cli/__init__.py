@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -26,7 +26,7 @@ from crowdcore.core.files import patient
 
 __all__ = ["app", "main"]
 
-_PANELS = {  # group -> name -> module and function; a module is imported when one of its commands is asked for
+_PANELS = {  # group -> name -> module and function; a module is imported when one of its commands runs
     "Look": {
         **{name: f"files:{name}" for name in ("datasets", "examine", "fetch")},
         **{name: f"analyse:{name}" for name in ("info", "overview", "check", "show", "mistakes", "distances")},
@@ -48,8 +48,22 @@ _COMMANDS = {name: place for panel in _PANELS.values() for name, place in panel.
 _FORMER = {"worker": "compute-worker"}  # for one release
 
 
-class _Commands(TyperGroup):
-    """The commands, each loaded when it is asked for."""
+class OpensFiles(TyperGroup):
+    """Commands of which one, the ``opener``, takes a file that stands in place of a command."""
+
+    opener: ClassVar[str]
+    is_opened = staticmethod(Path.is_file)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Resolve ``crowdcore votes.csv`` to ``crowdcore app votes.csv``."""
+        opens = args[0] not in self.list_commands(ctx) and self.is_opened(Path(args[0]))
+        return super().resolve_command(ctx, [self.opener, *args] if opens else args)
+
+
+class _Commands(OpensFiles):
+    """All commands, each loaded when it is needed."""
+
+    opener = "app"
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
@@ -58,19 +72,18 @@ class _Commands(TyperGroup):
         return _load(cmd_name) if cmd_name in _COMMANDS else None
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Options, or names of commands, of which none is imported."""
+        """Complete options, or names of commands without importing these."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         names = (name for name in _COMMANDS if name.startswith(incomplete))
         return [SimpleNamespace(value=name, type="plain", help=None) for name in names]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """``crowdcore votes.csv`` opens the file in the app."""
+        """Resolve a former name with a note."""
         if new := _FORMER.get(args[0]):
             print(f"`crowdcore {args[0]}` is now called `crowdcore {new}`.", file=sys.stderr)
             args = [new, *args[1:]]
-        opens = args[0] not in _COMMANDS and Path(args[0]).is_file()
-        return super().resolve_command(ctx, ["app", *args] if opens else args)
+        return super().resolve_command(ctx, args)
 
 
 @cache
@@ -117,16 +130,16 @@ _commands = cache(typer.main.get_command)
 
 
 def execute(arguments: list[str] | None = None) -> None:
-    """Run the command of some arguments, default: those of the process; raises what refuses or ends it."""
+    """Run the command of some arguments, default: those of the process; errors and exits are raised."""
     need_posix("crowdcore")
     with patient(60):
         _commands(app)(arguments)
 
 
 def _stop(*_: Any) -> None:
-    """End on Ctrl-C with one line, after a second at most: whatever is imported, and whatever threads still do."""
+    """End on Ctrl-C with one line, after a second at most, even during imports or with running threads."""
     os.write(2, b"\ncrowdcore: Stopped.\n")
-    sys.stderr = io.StringIO()  # no traceback of what was interrupted
+    sys.stderr = io.StringIO()  # hide the traceback
     ending = threading.Timer(1, os._exit, (130,))
     ending.daemon = True
     ending.start()

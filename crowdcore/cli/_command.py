@@ -1,7 +1,7 @@
 """Options that commands share, and commands made from functions.
 
-The types of a function's parameters say which options open them, its result's type which options show it. The functions
-are those of the exhibits' catalogue, or return `Shown`.
+The types of a function's parameters choose the options that open them, the type of its result the options that show it.
+The functions are those of the exhibits' catalogue, or return `Shown`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path 
 
 
 def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
-    """A check of an option's folder before anything is computed: it is no file, and not called as one."""
+    """Check an option's folder before anything is computed: it is no file, and not named like one."""
     if folder is None or folder.is_dir():
         return folder
     if folder.exists():
@@ -76,7 +76,7 @@ def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Shell completions of an argument."""
+    """Return a function that completes an argument in the shell."""
 
     def matching(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
@@ -124,7 +124,7 @@ Out = Annotated[
     ),
 ]
 _SEEDS = f"{SEEDS}, or the preset's"
-_TO_FOLDER = typer.Option("--out", "-o", help="Write what was found to this folder.", callback=is_folder)
+_TO_FOLDER = typer.Option("--out", "-o", help="Write the results to this folder.", callback=is_folder)
 OutFolder = Annotated[Path | None, _TO_FOLDER]
 NeededFolder = Annotated[Path, _TO_FOLDER]
 Figure = Annotated[
@@ -143,14 +143,14 @@ Settings = Annotated[
 
 
 def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
-    """A dataset by name, by path, or by what the app calls an upload to the workspace, whatever its labels are."""
+    """Open a dataset of any labels by name, by path, or by the app's name of an upload to the workspace."""
     source = piped() if dataset == str(STANDARD) else dataset
     return catalogue.open_labels(source, accept=accept, **reading(read))
 
 
 @functools.cache
 def piped() -> Path:
-    """A file with what standard input holds, kept as long as this process."""
+    """Return a file with the content of standard input, kept as long as this process."""
     file = Path(tempfile.mkdtemp(prefix="crowdcore-"), "input")
     atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
     file.write_bytes(sys.stdin.buffer.read())
@@ -158,22 +158,22 @@ def piped() -> Path:
 
 
 def open_crowd(dataset: str, read: list[str] | None = None, accept: bool = False) -> CrowdDataset:
-    """`open_labels`, where labels must be classes or tags."""
+    """Open a dataset whose labels must be classes or tags."""
     return need_classes(open_labels(dataset, read, accept))
 
 
 def open_rated(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
-    """`open_labels`, where labels must be numbers."""
+    """Open a dataset whose labels must be numbers."""
     return need_ratings(open_labels(dataset, read, accept))
 
 
 def open_ratings(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
-    """Open a dataset whose labels are numbers."""
+    """Open a dataset, and read its labels as numbers."""
     return read_ratings(catalogue.find_dataset(dataset), accept=accept, **reading(read))
 
 
 def reading(pairs: list[str] | None) -> dict[str, Any]:
-    """Settings of ``--read``; names of columns, classes and workers are text, whatever they look like."""
+    """Settings of ``--read``; names of columns, classes and workers stay text, even if they look like numbers."""
     return read_options(pairs or [], "--read", text_settings(ReadSettings))
 
 
@@ -194,10 +194,10 @@ _LONG = 40  # letters beyond which a column takes several lines
 
 
 def choose_reference(name: str, dataset: CrowdDataset) -> tuple[Reference, str]:
-    """The reference that ``--reference`` names; where none is named, also a sentence on what was taken.
+    """Return the reference of ``--reference``; by default, without gold, also a sentence about the choice.
 
-    ``name`` is gold, reviewed, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``; empty: gold or,
-    where there is none, the model that the app's pages take (`default_reference`).
+    ``name`` is gold, reviewed, an aggregator with settings (``dawid-skene smoothing=0.1``), or ``run:ID``; empty: gold
+    or, without gold, the app's `default_reference`.
     """
     from crowdcore import aggregation
     from crowdcore.analysis import default_reference
@@ -216,7 +216,7 @@ def choose_reference(name: str, dataset: CrowdDataset) -> tuple[Reference, str]:
     own = ["gold", *REVIEWED]
     method = name.split(" ")[0]
     if method in aggregation.aggregators:
-        canonical(name)  # a wrong setting is named
+        canonical(name)  # refuses wrong settings
     elif name not in ("", *own):
         near = did_you_mean(name.lower(), [*own, *aggregation.names()])
         remedy = f"{near}Aggregators: {', '.join(aggregation.names())}."
@@ -225,11 +225,11 @@ def choose_reference(name: str, dataset: CrowdDataset) -> tuple[Reference, str]:
 
 
 Opener: TypeAlias = Callable[..., tuple[Any, str]]
-"""What opens the subject of a command from options; with a note on the reference."""
+"""Function that opens the subject of a command from options, with a note on the reference."""
 
 
 def open_only(read_it: Callable[[str, list[str] | None, bool], Labelled]) -> Opener:
-    """An opener of a dataset."""
+    """Return an opener of a dataset."""
 
     def opener(dataset: DatasetName, read: Read = None, accept: Accept = False) -> tuple[Any, str]:
         return read_it(dataset, read, accept), ""
@@ -238,7 +238,7 @@ def open_only(read_it: Callable[[str, list[str] | None, bool], Labelled]) -> Ope
 
 
 def open_view(read_it: Callable[[str, list[str] | None, bool], Labelled], tagged: bool = False) -> Opener:
-    """An opener of a dataset and its reference; ``tagged``: crowds without sentences are refused before all else."""
+    """Return an opener of a dataset and its reference; ``tagged``: crowds without sentences are refused first."""
 
     def opener(
         dataset: DatasetName,
@@ -257,7 +257,7 @@ def open_view(read_it: Callable[[str, list[str] | None, bool], Labelled], tagged
 
 
 def open_results(read_it: Callable[[str, list[str] | None, bool], Labelled], single: bool = False) -> Opener:
-    """An opener of results of runs on such a dataset: name -> result, under names that set them apart, or one."""
+    """Return an opener of results of runs on such a dataset: name -> result, under distinct names, or one."""
 
     def opener(dataset: DatasetName, run: Runs = None, read: Read = None, accept: Accept = False) -> tuple[Any, str]:
         read_it(dataset, read, accept)  # labels of another kind are refused
@@ -279,7 +279,7 @@ def results_of(run: list[str] | None) -> dict[str, Any]:
 
 
 def open_runs(single: bool = False) -> Opener:
-    """An opener of a crowd with each of several runs on it, or with one."""
+    """Return an opener of a crowd with each of several runs on it, or with one."""
 
     def opener(
         dataset: DatasetName,
@@ -324,7 +324,7 @@ _ONLY_IN_PYTHON = ("RunView | None", "Source | None", "Reference | None")
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a command shows.
+    """Output of a command.
 
     Args:
         facts: for machines.
@@ -352,7 +352,7 @@ class Shown:
 
 
 class Drawn(Shown):
-    """`Shown`, where ``saved`` is an exhibit with a figure."""
+    """Output of a command with a figure: ``saved`` is an exhibit."""
 
     saved: Exhibit
 
@@ -363,7 +363,7 @@ class Drawn(Shown):
 
 
 def as_drawn(exhibit: Exhibit, about: str) -> Drawn:
-    """An exhibit of a dataset, by name, as a command shows it."""
+    """Return an exhibit about a dataset, by name, as output of a command."""
     table = exhibit.table
     long = [str(c) for c in table if table[c].astype(str).str.len().max() > _LONG]
     facts = {"name": exhibit.name, "title": exhibit.title, "notes": exhibit.notes, "table": table}
@@ -375,7 +375,7 @@ def as_drawn(exhibit: Exhibit, about: str) -> Drawn:
 
 
 def openers_of(function: Callable[..., Any], ratings: bool = False) -> dict[str, Opener]:
-    """Parameter -> what opens it, of those that are no options; ``ratings``: labels of any kind must be numbers."""
+    """Map each parameter that is no option to its opener; ``ratings``: labels of any kind must be numbers."""
     known = OPENERS | ({"Labelled": OPENERS["RatingDataset"]} if ratings else {})
     parameters = inspect.signature(function).parameters.values()
     return {p.name: known[p.annotation] for p in parameters if p.annotation in known}
@@ -394,7 +394,7 @@ def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def call(
     function: Callable[..., Any], options: Mapping[str, Any], ratings: bool = False
 ) -> tuple[Any, dict[str, Any], str]:
-    """The function's result, what was opened for it, and a note on the reference; ``ratings``: of numbers."""
+    """Return the function's result, its opened arguments, and a note on the reference; ``ratings``: of numbers."""
     from crowdcore.data.pseudonyms import hide_names as without_names
 
     own = {p.name: options[p.name] for p in options_of(function) if p.name in options}
@@ -412,7 +412,7 @@ def call(
 
 
 def command(function: Callable[..., Any], ratings: bool = False) -> Callable[..., None]:
-    """The function as Typer takes it, with plain options.
+    """Return the function as a Typer command with plain options.
 
     A parameter whose type is one of `OPENERS` becomes the options of its opener; a function that returns an exhibit,
     `Shown` or `Drawn` has those of ``put`` too.
@@ -449,14 +449,14 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _described(parameter: inspect.Parameter, docstring: str) -> inspect.Parameter:
-    """An exhibit's parameter as an option, with the help of its docstring."""
+    """Return an exhibit's parameter as an option, with help from its docstring."""
     line = re.search(rf"^ +{parameter.name}: (.+)", docstring, re.MULTILINE)
     option = typer.Option(help=line[1][:1].upper() + line[1][1:] if line else None)
     return parameter.replace(annotation=Annotated[parameter.annotation, option])
 
 
 def full_id(given: str) -> str:
-    """The id of the only run that begins so; refused where there is none, or there are several."""
+    """Return the full id of a run from its beginning, which must fit exactly one run."""
     from crowdcore import runs
 
     if len(given) == 32:

@@ -34,7 +34,7 @@ _WRAPPED_WIDTH = 30  # of a column whose words take several lines, at least
 
 
 def in_command(remedy: Remedy) -> str:
-    """A remedy's action as an option of the command line: ``pass --read repeats=first``."""
+    """Phrase a remedy as an option of the command line: ``pass --read repeats=first``."""
     if remedy.of == "accept":
         return "pass --accept"
     if remedy.of == "kind":
@@ -49,7 +49,7 @@ def in_command(remedy: Remedy) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Dataclasses, arrays and paths as plain JSON values; NaN and infinities become null."""
+    """Convert dataclasses, arrays and paths to plain JSON values; NaN and infinities become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, pd.DataFrame):
@@ -72,7 +72,7 @@ def print_json(value: Any) -> None:
 
 
 def say(text: str, *, err: bool = False, flush: bool = False) -> None:
-    """Print text that may come from data: nothing in it is obeyed by a terminal."""
+    """Print text that may come from data, without control characters that a terminal would obey."""
     print(visible(text), file=sys.stderr if err else sys.stdout, flush=flush)
 
 
@@ -87,7 +87,7 @@ class Printed(NamedTuple):
 
 
 def print_readable(frame: pd.DataFrame, *args: Any, **how: Any) -> None:
-    """`print_table` of an exhibit's table, its columns and verdicts in plain words."""
+    """Print an exhibit's table (`print_table`), its columns and verdicts in plain words."""
     from crowdcore.exhibits.glossary import readable
 
     print_table(readable(frame), *args, **how)
@@ -100,7 +100,7 @@ def print_table(
     limit: int = 40,
     wrapped: Collection[str] = (),
 ) -> None:
-    """Print a table (`Printed`): at most ``limit`` rows and the columns that fit, saying what more there is."""
+    """Print a table (`Printed`): at most ``limit`` rows and the columns that fit, and what is left out."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -131,7 +131,7 @@ def print_table(
 
 
 def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[Table, int]:
-    """A table for the terminal, and the least width at which no cell is cut."""
+    """Return a table for the terminal, and the least width at which no cell is cut."""
     from rich.cells import cell_len
     from rich.console import Console
     from rich.markup import escape
@@ -158,7 +158,7 @@ def print_note(note: str) -> None:
 
 
 def print_notes(notes: tuple[str, ...]) -> None:
-    """Print what one should know, a line each."""
+    """Print notes, a line each."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -173,7 +173,7 @@ STANDARD = Path("-")
 
 @contextmanager
 def writing(out: Path) -> Iterator[Path]:
-    """The file to write a table to; of ``-`` one whose content is then printed."""
+    """Yield the file to write a table to; for ``-`` a temporary one, which is then printed."""
     if out != STANDARD:
         yield out
         return
@@ -193,7 +193,7 @@ def save_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> None:
-    """Write an exhibit's table, and its figure if it has one, to the files that are named."""
+    """Write an exhibit's table and figure to the given files."""
     if figure and exhibit.figure is None:
         raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
     if out:

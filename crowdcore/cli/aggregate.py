@@ -22,7 +22,7 @@ from crowdcore.data.tags import scheme_of
 
 
 class Temper(StrEnum):
-    """What a posterior is tempered by."""
+    """Evidence by which a posterior is tempered."""
 
     dependence = "dependence"
     gold = "gold"
@@ -35,7 +35,7 @@ def accuracy(ds: CrowdDataset, result: AggregationResult) -> float:
 
 
 def counted(ds: CrowdDataset, result: AggregationResult) -> dict[str, object]:
-    """How many tasks got a label; of a crowd that tags tokens, how many tokens and sentences."""
+    """Count the tasks that got a label; of a crowd that tags tokens, the tokens and sentences."""
     n = int((result.labels >= 0).sum())
     if ds.sentences is None:
         return {"tasks": n}
@@ -83,14 +83,14 @@ def aggregate(
     """Infer one label per task from many workers' labels; --out writes task, label, posterior and difficulty."""
     from crowdcore.data.writers import write_aggregated
 
-    result = aggregation.get(method, **opt.settings(set)).fit(ds, known=ds.gold if gold else None)
+    known = ds.gold if gold else None
+    result = aggregation.get(method, **opt.settings(set)).fit(ds, known=known)
     if new and not result.tagger:
         raise SettingError("--new", "go with --method crf-ma, which learns to tag sentences", method)
     tagged = result.tagger.tag_new(ds) if result.tagger else np.full(ds.n_tasks, -1)
-    shown = ds.gold if gold else None
     if temper:
-        result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None, known=shown)
-    sure = None if temper else aggregation.confidence(ds, result, None if gold else ds.gold, known=shown)
+        result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None, known=known)
+    sure = None if temper else aggregation.confidence(ds, result, None if gold else ds.gold, known=known)
     notes = (*result.notes, *(sure.warnings if sure else ()))
     if new:
         write_aggregated(ds, tagged, new)
@@ -100,12 +100,13 @@ def aggregate(
             write_aggregated(ds, result.labels, file, posterior=q, difficulty=hard, foil=foil)
     if out == STANDARD:
         return
+    gold_used = gold or temper == Temper.gold  # so that it cannot judge the labels
     facts = {
         "dataset": ds.name,
         "method": result.method,
         **counted(ds, result),
-        "accuracy": accuracy(ds, result),
-        **({} if gold or temper == Temper.gold else span_facts(ds, result.labels)),
+        "accuracy": float("nan") if gold_used else accuracy(ds, result),
+        **({} if gold_used else span_facts(ds, result.labels)),
         **(span_facts(ds, tagged, "new_") if (tagged >= 0).any() else {}),
         "iterations": len(result.log_likelihood),
         "converged": result.converged,
@@ -113,14 +114,12 @@ def aggregate(
         "log_likelihood": result.log_likelihood[-1] if len(result.log_likelihood) else None,
         "seconds": result.seconds,
     }
-    if gold or temper == Temper.gold:
-        facts["accuracy"] = float("nan")  # the labels were given away
     shares = dict(zip(ds.classes, np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes), strict=True))
     if json:
         print_json(facts | {"settings": result.settings, "notes": notes, "labels_per_class": shares})
         return
-    known = {name: value for name, value in facts.items() if value is not None and value == value}  # no NaN
-    known |= {f"labels: {name}": n for name, n in shares.items()}
-    print_table(pd.DataFrame({"quantity": list(known), "value": list(known.values())}), f"{ds.name}: {method}", notes)
+    rows = {name: value for name, value in facts.items() if value is not None and value == value}  # no NaN
+    rows |= {f"labels: {name}": n for name, n in shares.items()}
+    print_table(pd.DataFrame({"quantity": list(rows), "value": list(rows.values())}), f"{ds.name}: {method}", notes)
     if not out:
         print_notes(("--out FILE writes the labels.",))

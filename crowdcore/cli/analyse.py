@@ -1,4 +1,4 @@
-"""`crowdcore show | info | overview | mistakes | … | check | glossary`: what the pages show, and what to do."""
+"""`crowdcore show | info | overview | mistakes | … | check | glossary`: figures and tables of the pages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def info(seen: View) -> Shown:
 
 
 def mistakes(seen: View) -> Drawn:
-    """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
+    """Show the mistakes that workers share: percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
     result, name = seen.of(analysis.shared_mistakes), seen.dataset.name
     exhibit = exhibits.mistakes.shared_mistakes(seen)
     frame = result.frame()
@@ -71,7 +71,7 @@ def distances(
     ] = "shrunken-mse",
     groups: Annotated[int | None, typer.Option(help="Cut the tree into this many groups.")] = None,
 ) -> Drawn:
-    """How far apart are the workers' confusions (--kind mse: CCC, Fig. 3), and which workers group together?"""
+    """Show how far apart the workers' confusions are (--kind mse: CCC, Fig. 3), and which workers group together."""
     ds = seen.dataset
     distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
     tree = analysis.order_workers(distance, n_groups=groups)
@@ -93,7 +93,7 @@ def distances(
 
 
 def quality(seen: View) -> Shown:
-    """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
+    """Show how good each worker is: accuracy, skill, bits per label, single-answer and random-answer signals."""
     result, name = seen.renamed(seen.of(analysis.worker_quality)), seen.dataset.name
     frame = seen.in_order(result.frame())
     facts = {"dataset": name, "reference": result.reference, "workers": frame}
@@ -101,7 +101,7 @@ def quality(seen: View) -> Shown:
 
 
 def coordinated(seen: View) -> Drawn:
-    """Which workers copy each other or push the same mistake, and what do they change? --out writes the groups."""
+    """Show workers who copy each other or push the same mistake, and what they change. --out writes the groups."""
     exhibit, name = exhibits.coordinated.coordinated_workers(seen), seen.dataset.name
     changed = seen.renamed(exhibits.coordinated.coordinated(seen)).changed_labels()
     columns = ["group", "workers", "adjusted p", "shared tasks", "labels changed", "become right", "become wrong"]
@@ -125,7 +125,7 @@ def panel(
         bool, typer.Option("--leanings", help="What moves judges instead: position, length, own answers; repeats.")
     ] = False,
 ) -> Drawn:
-    """How many votes does a panel of judges count as, whose errors go together, and who can go?
+    """Show how many votes a panel of judges counts as, whose errors go together, and who can go.
 
     With --score, --out writes the tasks to label next.
     """
@@ -165,7 +165,7 @@ def panel(
 
 
 def spans(seen: TaggedView) -> Drawn:
-    """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, boundary errors."""
+    """Show how well workers find spans: precision, recall, F1, kinds of errors, confused types, boundary errors."""
     from crowdcore.exhibits import mistakes as made
 
     name, scores, errors = seen.dataset.name, made.span_scores(seen), made.span_errors(seen)
@@ -185,7 +185,7 @@ def spans(seen: TaggedView) -> Drawn:
 def overview(
     seen: View, remove: Share = REMOVE, trust: Trust = TRUST, confused: Confused = CONFUSED, sure: Sure = SURE
 ) -> Shown:
-    """Whom to trust, train, check or remove; which tasks to label again; --out writes the list of actions."""
+    """Show whom to trust, train, check or remove, and which tasks to label again; --out writes the list of actions."""
     from crowdcore.exhibits import verdicts as made
 
     name, counts = seen.dataset.name, made.verdicts(seen, remove, trust, confused, sure)
@@ -246,7 +246,7 @@ def rounds(
     read: opt.Read = None,
     accept: opt.Accept = False,
 ) -> Drawn:
-    """What improved from one round to the next, who changed, and is it more than noise? --out writes the workers."""
+    """Show what improved from one round to the next, and who changed, beyond noise. --out writes the workers."""
     from crowdcore.exhibits import two_rounds as made
 
     if second and by:
@@ -320,7 +320,7 @@ def check(
 
 
 def _check_panel(seen: View, min_votes: float, min_kappa: float, json: bool) -> NoReturn:
-    """Say what breaks the limits, and end with exit code 1 if anything does."""
+    """Print the limits that a panel breaks, and exit with code 1 if there are any."""
     from crowdcore.exhibits import panel as made
 
     failed = made.failures(seen, min_votes, min_kappa)
@@ -336,7 +336,7 @@ def glossary(
     word: Annotated[str, typer.Argument(help="Only columns with this in their name or meaning.")] = "",
     json: opt.Json = False,
 ) -> None:
-    """What each column of a table means, in a sentence."""
+    """Explain each column of the tables in a sentence."""
     from crowdcore.exhibits.glossary import glossary as every
 
     table = every().table
@@ -415,7 +415,7 @@ def _choices_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def _list_row(name: str, function: Callable[..., Any]) -> dict[str, str]:
-    """A row of the list: name, first sentence, choices with their defaults."""
+    """Row of the list: name, first sentence, choices with their defaults."""
     words = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
     of_runs = any("run" in inspect.signature(opener).parameters for opener in openers_of(function).values())
     choices = [f"{c.name}={'…' if c.default is c.empty else c.default}" for c in _choices_of(function).values()]
@@ -427,7 +427,7 @@ def _list_row(name: str, function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> dict[str, Any]:
-    """``NAME=VALUE`` pairs, each as the type of the parameter; a list is given by repeating its name."""
+    """Convert ``NAME=VALUE`` pairs to the types of the parameters; repeated names make a list."""
     choices = _choices_of(function)
     given: dict[str, list[str]] = {}
     for pair in pairs:

@@ -12,10 +12,11 @@ import pyarrow as pa
 import typer
 
 from crowdcore import aggregation, analysis, exhibits
+from crowdcore.analysis.recovery.seeds import seeds_in_words
 from crowdcore.cli import _command as opt
 from crowdcore.cli._output import print_json, print_notes, print_readable, save_figure, save_table, say
 from crowdcore.cli.aggregate import accuracy, span_facts
-from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one
+from crowdcore.cli.train import accuracy_table, span_rows, train_one
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset, catalogue
 from crowdcore.data.pseudonyms import hide_names as without_names
@@ -38,7 +39,7 @@ class Compared:
         frame: all columns.
         shown: those that a terminal has room for, in words; empty where there is nothing to show.
         title: of what is shown.
-        notes: what to bear in mind, or why there is nothing to show.
+        notes: caveats, or why there is nothing to show.
     """
 
     frame: pd.DataFrame
@@ -83,7 +84,7 @@ def compare(
 
     A setting may name its method: --set conal.embedding=40.
     """
-    crowds = list(_told_apart([opt.open_crowd(name, read, accept) for name in dict.fromkeys(datasets)]))
+    crowds = list(_distinct([opt.open_crowd(name, read, accept) for name in dict.fromkeys(datasets)]))
     methods = dict.fromkeys(method or ())
     learners = [m for m in methods if m not in aggregation.aggregators]
     aggregators = [m for m in methods if m in aggregation.aggregators] if method else None
@@ -116,8 +117,8 @@ def compare(
         print_notes(_notes_by_method([*inferred, *learnt]))
 
 
-def _told_apart(datasets: Sequence[CrowdDataset]) -> Iterator[CrowdDataset]:
-    """The datasets; of several with one name the second is called ``name (2)``."""
+def _distinct(datasets: Sequence[CrowdDataset]) -> Iterator[CrowdDataset]:
+    """Give datasets distinct names: the second of a name becomes ``name (2)``."""
     names = [ds.name for ds in datasets]
     for k, ds in enumerate(datasets):
         before = names[:k].count(ds.name)
@@ -125,7 +126,7 @@ def _told_apart(datasets: Sequence[CrowdDataset]) -> Iterator[CrowdDataset]:
 
 
 def _infer(ds: CrowdDataset, aggregators: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """A row of each aggregator on one dataset; one whose assumptions the dataset breaks has a note that says so."""
+    """Row of each aggregator on one dataset; a note says if the dataset breaks its assumptions."""
     if aggregators and not ds.has_gold:
         raise CrowdError(f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it.")
     for name in aggregators:
@@ -140,7 +141,7 @@ def _infer(ds: CrowdDataset, aggregators: Sequence[str]) -> Iterator[dict[str, A
 
 
 def _inferred_tables(rows: list[dict[str, Any]]) -> dict[str, Compared]:
-    """Accuracies of aggregators, methods × datasets in the order asked for; of tags also scores of spans; in %."""
+    """Accuracies of aggregators in %, methods × datasets in the given order; of tags also scores of spans."""
     frame = pd.DataFrame(rows)
     wide = frame.pivot(index="method", columns="dataset", values="accuracy")
     wide = (100 * wide.loc[frame["method"].unique(), frame["dataset"].unique()]).round(1)
@@ -166,13 +167,13 @@ def _trained_tables(
     frame = accuracy_table(rows, kinds=True)
     unseen = ["annotations/s", "seeds", "selected by", "names", *(["dataset"] if len(datasets) == 1 else [])]
     ensembles = {ensemble_name(r.method): "+ ensemble" for r in results}
-    title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
+    title = f"Test accuracy in % on {', '.join(datasets)}, {seeds_in_words([seeds])}"
     shown = frame.drop(columns=unseen).replace({"method": ensembles})
-    tables = {"learning": Compared(frame, shown, title, _what_to_bear_in_mind(results))}
+    tables = {"learning": Compared(frame, shown, title, _caveats(results))}
     scored = [(one, row) for one in trained for row in span_rows(one.dataset, one.result)]
     if scored:
         spans = pd.DataFrame([{"dataset": one.dataset.name, "method": one.result.method, **row} for one, row in scored])
-        tables["spans"] = Compared(spans, spans, f"Spans of the test split in %, {over_seeds(seeds)}")
+        tables["spans"] = Compared(spans, spans, f"Spans of the test split in %, {seeds_in_words([seeds])}")
     by_dataset: dict[str, dict[str, TrainingResult]] = {}
     for r in results:
         by_dataset.setdefault(r.dataset, {})[r.method] = r
@@ -181,8 +182,8 @@ def _trained_tables(
     return tables
 
 
-def _what_to_bear_in_mind(results: Sequence[TrainingResult]) -> tuple[str, ...]:
-    """What selected the epochs and named the classes, and what makes the results incomparable."""
+def _caveats(results: Sequence[TrainingResult]) -> tuple[str, ...]:
+    """Notes on what selected the epochs and named the classes, and on what makes the results incomparable."""
     from crowdcore.learning.comparison.comparability import NAMES, names_by, warnings
     from crowdcore.learning.validation import WAYS, selected_by
 
@@ -197,7 +198,7 @@ def _what_to_bear_in_mind(results: Sequence[TrainingResult]) -> tuple[str, ...]:
 
 
 def _join_tests(title: str, parts: Sequence[tuple[str, Compared]]) -> Compared:
-    """One table of the tests on all datasets, each note once."""
+    """Join the tests on all datasets in one table, each note once."""
     empty = pd.DataFrame()
     frames = [one.frame.assign(dataset=name, caveat=" ".join(one.notes)) for name, one in parts if len(one.frame)]
     shown = [one.shown.assign(dataset=name) for name, one in parts if len(one.shown)]
@@ -268,7 +269,7 @@ _TESTS: dict[str, tuple[str, Callable[[Results], list[Compared]]]] = {
 
 
 def _write(folder: Path, tables: dict[str, pd.DataFrame], trained: Sequence[Trained]) -> None:
-    """Tables as CSV; for each learning result its history, and its common confusions (first seed) as figures."""
+    """Write tables as CSV; for each learning result its history, and its common confusions (first seed) as figures."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind, frame in tables.items():
         save_table(frame, folder / f"{kind}.csv")
@@ -290,7 +291,7 @@ def _common_confusions(trained: Trained) -> list[Any]:
 
 
 def _print(tables: dict[str, Compared]) -> None:
-    """Each table with its notes; a note that several have comes once."""
+    """Print each table with its notes, and each note once."""
     printed: set[str] = set()
     for one in tables.values():
         notes = tuple(note for note in one.notes if note not in printed)
@@ -299,7 +300,7 @@ def _print(tables: dict[str, Compared]) -> None:
 
 
 def _notes_by_method(rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Each note with the methods it is about."""
+    """List each note with the methods it is about."""
     about: dict[str, list[str]] = {}
     for row in rows:
         for note in row["notes"]:
@@ -308,6 +309,6 @@ def _notes_by_method(rows: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def _markdown(frame: pd.DataFrame) -> str:
-    """A Markdown table; in columns of numbers the largest is bold."""
+    """Write a Markdown table; in columns of numbers the largest is bold."""
     best = {str(name): column.max() for name, column in frame.items() if column.dtype.kind == "f"}
     return markdown_of(pa.Table.from_pandas(frame, preserve_index=False), best).rstrip()

@@ -1,4 +1,4 @@
-"""`crowdcore datasets | examine | fetch | export | embed | marks`: datasets that are here, and files in and out."""
+"""`crowdcore datasets | examine | fetch | export | embed | marks`: datasets on this machine, and files in and out."""
 
 from __future__ import annotations
 
@@ -114,11 +114,8 @@ def export(
     table: Callable[..., Path] = write_long
     if wide:
         ds, table = need_ratings(ds), write_wide
-    writers: dict[str, Callable[..., Path]] = {
-        ".csv": table,
-        ".parquet": table,
-        "": write_wide if wide else write_folder,
-    }
+    writers: dict[str, Callable[..., Path]]
+    writers = {".csv": table, ".parquet": table, "": write_wide if wide else write_folder}
     writers |= {} if ds.kind.numeric else {".conll": write_conll}
     suffix = target.suffix.lower()
     if suffix in opt.FILES - writers.keys():
@@ -132,7 +129,7 @@ def export(
 def _export_to(
     ds: CrowdDataset, shown: CrowdDataset, target: Path, to: str, tasks: Path | None, reference: str
 ) -> None:
-    """Write a file for a tool; ``shown`` has the names of workers that it may hold."""
+    """Write a file for a tool, with the workers' names of ``shown``."""
     from crowdcore.analysis.reference import note_on_confidence
     from crowdcore.data.pseudonyms import pseudonyms
 
@@ -248,7 +245,7 @@ def marks(
 
 
 def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:
-    """Keep marks that were made elsewhere; faults are printed, and refused unless accepted."""
+    """Keep marks from elsewhere; faults are printed, and refused unless accepted."""
     from crowdcore.marks import keep_marks
 
     where = taken.faults.columns[0]  # the row of a file, or the data that were marked

@@ -1,4 +1,4 @@
-"""`crowdcore ratings …`: labels that are numbers. Commands for any labels, here for these alone, and their own."""
+"""`crowdcore ratings …`: labels that are numbers. Commands for any labels, here limited to ratings, and their own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from crowdcore.aggregation import ratings as methods
-from crowdcore.cli import _command as opt, files, train
+from crowdcore.cli import OpensFiles, _command as opt, files, train
 from crowdcore.cli._command import Drawn, Shown, as_drawn, command
 from crowdcore.cli._output import Printed
 from crowdcore.data import RatingDataset
@@ -19,11 +18,11 @@ from crowdcore.exhibits import ratings
 from crowdcore.exhibits.ratings import RatingView, rating_view
 
 
-class _Ratings(TyperGroup):
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """``crowdcore ratings scores.csv`` summarises the file."""
-        opens = args[0] not in _COMMANDS and Path(args[0]).exists()
-        return super().resolve_command(ctx, ["info", *args] if opens else args)
+class _Ratings(OpensFiles):
+    """Commands of ratings; a file or folder alone is summarised."""
+
+    opener = "info"
+    is_opened = staticmethod(Path.exists)
 
 
 app = typer.Typer(
@@ -43,7 +42,7 @@ def info(seen: RatingView) -> Shown:
 def task(
     seen: RatingView, task: Annotated[str, typer.Option("--task", "-t", help="Its name; `ratings tasks` lists them.")]
 ) -> Drawn:
-    """Every worker's rating of one task beside its true rating, its estimate, and the worker's usual bias."""
+    """Show all ratings of one task beside its true rating, its estimate, and each worker's usual bias."""
     shown = as_drawn(ratings.task_ratings(seen, task), seen.dataset.name)
     return Drawn({**shown.facts, **asdict(ratings.rated_task(seen, task))}, shown.printed, shown.saved)
 

@@ -75,7 +75,7 @@ def reproduce(
 ) -> None:
     """Reproduce a paper's table or figure, beside the paper's numbers; --out writes tables and figures.
 
-    Runs that are trained already are not trained again: interrupted, the same command goes on.
+    Trained runs are not trained again: after an interruption, the same command continues.
     """
     if not ids or ids[0] in _LISTS:
         rows = [{"id": e.id, "title": e.title, "source": e.source, "at this scale": e.scale_in_words(scale)}

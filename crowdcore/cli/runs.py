@@ -1,4 +1,4 @@
-"""`crowdcore runs …`: what was trained in the workspace, and what can be done with it."""
+"""`crowdcore runs …`: start, list, compare and manage the runs of the workspace."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _spec(
     group: str = "",
     tried: Mapping[str, Any] | None = None,
 ) -> RunSpec:
-    """The spec of the run; ``tried``: settings that a search varies."""
+    """Make the spec of a run; ``tried``: settings that a search varies."""
     _check_method(opened, method, given | dict(tried or {}), accept)
     return runs.RunSpec(
         dataset=dataset,
@@ -135,7 +135,7 @@ def _spec(
 
 
 def _check_method(dataset: Labelled, method: str, given: dict[str, Any], accept: bool) -> None:
-    """Refuse now what the run's process would refuse later."""
+    """Refuse a method or settings now that the run's process would refuse later."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for
     from crowdcore.learning.embedding import check_inputs
@@ -146,7 +146,7 @@ def _check_method(dataset: Labelled, method: str, given: dict[str, Any], accept:
 
 
 def _values(text: str) -> tuple[str, Range | Choice]:
-    """``NAME=LOW:HIGH[:log]`` or ``NAME=[…]``."""
+    """Parse ``NAME=LOW:HIGH[:log]`` or ``NAME=[…]``."""
     name, equals, values = text.partition("=")
     refusal = SettingError("--over", "look like NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=[A,B,…]", text)
     try:
@@ -164,7 +164,7 @@ def _values(text: str) -> tuple[str, Range | Choice]:
 
 
 def _first(values: Range | Choice) -> Any:
-    """A value to try the setting's bounds with."""
+    """Return a value to check the setting's bounds with."""
     if isinstance(values, runs.Choice):
         return values.values[0]
     return int(values.low) if values.integer else values.low
@@ -245,7 +245,7 @@ def list_(
 
 @app.command()
 def show(run_id: RunId, json: opt.Json = False) -> None:
-    """Everything about one run, with the command that computes it again."""
+    """Show everything about one run, with the command that computes it again."""
     run = runs.get_run(full_id(run_id))
     facts = _facts(run)
     if json:
@@ -262,14 +262,14 @@ def show(run_id: RunId, json: opt.Json = False) -> None:
 def log(
     run_id: RunId, lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 40, json: opt.Json = False
 ) -> None:
-    """The last lines that a run's process wrote."""
+    """Show the last lines that a run's process wrote."""
     log_lines = runs.log_lines(full_id(run_id), lines)
     _answer(log_lines, "\n".join(log_lines), json)
 
 
 @app.command()
 def diff(run_ids: RunIds, out: opt.Out = None, json: opt.Json = False) -> None:
-    """In which settings, data, seeds and devices some runs differ."""
+    """Show in which settings, data, seeds and devices some runs differ."""
     compared = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if len(compared) < 2:
         raise CrowdError("Name a second run to compare with.")
@@ -328,7 +328,7 @@ def cancel(
     ] = False,
     json: opt.Json = False,
 ) -> None:
-    """End runs after their epoch; what they have learnt by then is kept."""
+    """End runs after their current epoch; their results so far are kept."""
     ids = [full_id(i) for i in run_ids]
     for run_id in ids:
         runs.cancel(run_id, now=now)
@@ -378,7 +378,7 @@ def export(
 
 @app.command()
 def predictions(run_id: RunId, out: opt.Out = None, json: opt.Json = False) -> None:
-    """Class and probabilities of every task, the mean over seeds."""
+    """Show class and probabilities of every task, the mean over seeds."""
     frame = runs.predictions(full_id(run_id))
     if out:
         save_table(frame, out)
@@ -389,17 +389,16 @@ def predictions(run_id: RunId, out: opt.Out = None, json: opt.Json = False) -> N
 
 
 def _answer(facts: object, words: str, json: bool) -> None:
-    """Print what was done as JSON or in words."""
+    """Print an answer as JSON or in words."""
     print_json(facts) if json else say(words)
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    facts: dict[str, Any] = jsonable(run)
-    return facts | {"spec": run.spec.model_dump(mode="json"), "command": runs.command_line(run.spec)}
+    return {**jsonable(run), "spec": run.spec.model_dump(mode="json"), "command": runs.command_line(run.spec)}
 
 
 def _show_marks(run_ids: list[str], json: bool) -> None:
-    """Name, note and tags as they are now."""
+    """Print the current name, note and tags of runs."""
     marked = [runs.get_run(run_id) for run_id in run_ids]
     facts = [{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in marked]
     lines = [f"{run.id}  {' | '.join(filter(None, (run.title, ', '.join(run.tags), run.note)))}" for run in marked]
@@ -407,7 +406,7 @@ def _show_marks(run_ids: list[str], json: bool) -> None:
 
 
 def _table(rows: Sequence[Run]) -> pd.DataFrame:
-    """The runs for people, without columns that are empty for all."""
+    """Table of runs for people, without empty columns."""
     frame = runs.run_table(rows)
     shown = pd.DataFrame(
         {
@@ -432,7 +431,7 @@ def _table(rows: Sequence[Run]) -> pd.DataFrame:
 
 
 def _score(run: Run, split: str, at: str) -> str:
-    """Accuracy in %; of tags and ratings what they are judged by, with its name, where the record has it."""
+    """Format the accuracy in %; for tags and ratings their own measure with its name, if recorded."""
     measure = leading(run.scores)
     score = f"{split}_{measure.name}_{at}" if measure else ""
     if measure is None or measure.name == "accuracy" or score not in run.scores or not run.has_result:
@@ -441,7 +440,7 @@ def _score(run: Run, split: str, at: str) -> str:
 
 
 def _spread(run: Run, score: str) -> str:
-    """A score of a run's result in %, mean ± standard deviation over seeds."""
+    """Format a score of a run's result in %, mean ± standard deviation over seeds."""
     mean, std = (100 * run.scores.get(name, np.nan) for name in (score, f"{score}_std"))
     if np.isnan(mean) or not (run.has_ended and run.has_result):
         return "–"

@@ -1,4 +1,4 @@
-"""`crowdcore app | compute-worker | scheduler | workspace`: what serves people and runs, and their folder."""
+"""`crowdcore app | compute-worker | scheduler | workspace`: servers for people and runs, and their folder."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def app(
 
 
 def _may_have_sign_in() -> bool:
-    """Whether Streamlit is set in any way; then the server itself finds out, and refuses what lets anyone in."""
+    """Return whether Streamlit is set in any way; then the server itself checks, and refuses if it lets anyone in."""
     folders = (Path.cwd() / ".streamlit", Path.home() / ".streamlit")
     files = (folder / name for folder in folders for name in ("secrets.toml", "config.toml"))
     return "STREAMLIT_SECRETS_FILES" in os.environ or any(map(os.path.lexists, files))
 
 
 def _welcome(address: str) -> str:
-    """Print what to explore first, and the address."""
+    """List what to explore first, with addresses."""
     tabs = [f"&view={step.tab}" if step.tab else "" for step in TOUR]
     lines = [
         f"  {step.question:<44}{address}/{step.path}?dataset={DEMO}{tab}" for step, tab in zip(TOUR, tabs, strict=True)
@@ -129,7 +129,7 @@ def scheduler(
 ) -> None:
     """Let several machines train for one workspace, which is a folder that they share.
 
-    Only who holds the cluster's key can connect: CROWDCORE_CLUSTER_KEY, or a file that is made in the workspace.
+    Connecting takes the cluster's key: CROWDCORE_CLUSTER_KEY, or a file that is made in the workspace.
     """
     if missing := missing_extra("Training in the background", "distributed"):
         raise missing
@@ -146,7 +146,7 @@ def check(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Say where record and files of the workspace do not fit together; exit code 1 when something is left to repair."""
+    """List where record and files of the workspace disagree; exit code 1 if something is left to repair."""
     from crowdcore.runs import check_workspace
 
     findings = check_workspace(repair=repair)
@@ -162,7 +162,7 @@ def check(
 
 @workspace_app.command()
 def backup(file: Annotated[Path, typer.Argument(help="The ZIP file to write.")], json: Json = False) -> None:
-    """Write record, results, checkpoints and uploads to one file, also while runs go on."""
+    """Write record, results, checkpoints and uploads to one file; runs may continue meanwhile."""
     from crowdcore.runs import backup_workspace
 
     n = backup_workspace(file)

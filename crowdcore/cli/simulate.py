@@ -1,4 +1,4 @@
-"""`crowdcore simulate`: plant a crowd whose mistakes are known, and see which methods find them again."""
+"""`crowdcore simulate`: plant a crowd with known mistakes, and see which methods recover them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def simulate(
     json: opt.Json = False,
     accept: opt.Accept = False,
 ) -> None:
-    """Plant a crowd whose mistakes are known, and show who finds them again; with --method, train on it.
+    """Plant a crowd with known mistakes, and show which aggregators recover them; with --method, train on it.
 
     crowdcore simulate synthetic --set common_strength=0.7 --out folder
 
@@ -72,13 +72,9 @@ def simulate(
         return
     given, varied, trained = opt.settings(set), opt.settings(over, "--over"), opt.settings(train, "--train")
     plan = _plan(simulator, preset, given, varied, on, classes, method, trained)
+    training = plan.training if epochs is None else {**plan.training, "epochs": epochs}
     plan = plan.model_copy(
-        update={
-            **({} if crowds is None else {"crowds": crowds}),
-            **({} if seeds is None else {"seeds": seeds}),
-            **({} if epochs is None else {"training": {**plan.training, "epochs": epochs}}),
-            "accept": accept,
-        }
+        update={"crowds": crowds or plan.crowds, "seeds": seeds or plan.seeds, "training": training, "accept": accept}
     )
     if plan.methods:
         _study(plan, device, out, figure, json)
@@ -127,7 +123,7 @@ def _plan(
     methods: list[str] | None,
     train: dict[str, Any],
 ) -> RecoveryPlan:
-    """The plan that the options describe; those of a preset are replaced one by one."""
+    """Make a plan from the options, which replace those of a preset one by one."""
     from crowdcore.learning.recovery import plan as recovery_plan
 
     base = recovery_plan.RecoveryPlan() if preset is None else recovery_plan.preset(preset)
@@ -165,7 +161,7 @@ def _plan(
 
 
 def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool) -> None:
-    """Plant one crowd: write it, and say what is in it."""
+    """Plant one crowd, write it, and describe it."""
     from crowdcore.data.writers import write_folder
     from crowdcore.learning.recovery.plan import plant
 
@@ -190,7 +186,7 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
 
 
 def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
-    """What was planted in a crowd of classes or tags, and of tags who recovers it."""
+    """Planted labels and classes, and the recovery of planted tags."""
     from crowdcore.exhibits import planted, view
     from crowdcore.exhibits.planted import planted_crowd
 
@@ -209,7 +205,7 @@ def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
 
 
 def _ratings(crowd: RatingDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
-    """What was planted in ratings, and who recovers it."""
+    """Planted parameters of ratings, and their recovery."""
     from crowdcore.exhibits import planted
 
     shown = [planted.planted_ratings(crowd), planted.rating_recovery(crowd)]

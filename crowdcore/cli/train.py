@@ -11,6 +11,7 @@ import pandas as pd
 import typer
 
 from crowdcore import learning
+from crowdcore.analysis.recovery.seeds import seeds_in_words
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Shown, as_drawn
 from crowdcore.cli._output import Printed, print_json, print_table, save_table, say
@@ -71,10 +72,10 @@ def choose_runs(
     seeds: list[int] | None,
     read: Callable[[str], Labelled],
 ) -> tuple[str, Labelled, list[Row], tuple[int, ...]]:
-    """Name of a dataset, the dataset, runs and seeds that a command asks for, by a preset or by methods.
+    """Choose name, dataset, runs and seeds of a command, by a preset or by methods.
 
     ``given`` wins over a preset's settings; without methods, the usual one of the labels is taken. ``n`` seeds (0: the
-    preset's, or as many as usual), or exactly ``seeds``.
+    preset's, or the default), or exactly ``seeds``.
     """
     from crowdcore.learning.learners import usual_method
 
@@ -156,9 +157,9 @@ def train(
         return
     if not any(np.isfinite(one["last_mean"]) for one in facts):
         notes[_NO_ACCURACY] = None
-    print_table(accuracy_table(facts), f"Test accuracy in %, {over_seeds(len(which))}", tuple(notes))
+    print_table(accuracy_table(facts), f"Test accuracy in %, {seeds_in_words([len(which)])}", tuple(notes))
     if spans:
-        print_table(pd.DataFrame(spans), f"Spans of the test split, {over_seeds(len(which))}")
+        print_table(pd.DataFrame(spans), f"Spans of the test split, {seeds_in_words([len(which)])}")
 
 
 def train_one(
@@ -184,9 +185,9 @@ def train_one(
 
 
 def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, str]]:
-    """Precision, recall and F1 in % of the spans that a tagger finds, of two epochs.
+    """Precision, recall and F1 in % of the spans that a tagger finds, at two epochs.
 
-    Nothing of a crowd that tags no tokens, or where no gold of the test split is known.
+    Empty for a crowd that tags no tokens, or without gold in the test split.
     """
     from crowdcore.learning.comparison.comparability import TEST
 
@@ -203,15 +204,10 @@ def _spread(values: FloatArray, digits: int) -> str:
     return f"{values.mean():.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")
 
 
-def over_seeds(n_seeds: int) -> str:
-    """How numbers over so many seeds are combined."""
-    return "one seed" if n_seeds == 1 else f"mean ± standard deviation over {n_seeds} seeds"
-
-
 def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
-    """Rows of `comparison.summary.row` for people: accuracies in % as mean ± standard deviation, and of the ensemble.
+    """Format rows of `comparison.summary.row`: accuracies in % as mean ± standard deviation, and of the ensemble.
 
-    ``kinds``: with columns for what selected the epochs and named the classes.
+    ``kinds``: add columns for what selected the epochs and named the classes.
     """
     from crowdcore.learning.comparison.comparability import NAMES, SEEN
     from crowdcore.learning.comparison.summary import ensemble_name
@@ -243,7 +239,7 @@ def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFr
 
 
 def _print_errors(result: RatingsResult, json: bool) -> None:
-    """Test errors at three epochs, for all seeds."""
+    """Print test errors at three epochs, for all seeds."""
     from crowdcore.learning.ratings.result import METRICS
     from crowdcore.learning.results.result import At
 
@@ -254,7 +250,7 @@ def _print_errors(result: RatingsResult, json: bool) -> None:
         print_json({"dataset": name, "method": method, "seeds": result.seeds, "errors": table, "notes": notes})
         return
     shown = table.assign(**{m: [_spread(values, 4) for values in table[m]] for m in METRICS})
-    print_table(shown, f"{name}: test errors of {method}, {over_seeds(len(result.seeds))}", notes)
+    print_table(shown, f"{name}: test errors of {method}, {seeds_in_words([len(result.seeds)])}", notes)
 
 
 def compare_ratings(
@@ -292,7 +288,7 @@ def biases(
     least: Annotated[int, typer.Option(help="Minimum number of ratings of a worker.", min=1)] = 10,
     hide_names: opt.HideNames = False,
 ) -> Drawn:
-    """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4).
+    """Show learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4).
 
     --run also takes a folder that `ratings train --out` wrote; without it, a crowd layer is trained.
     """
@@ -318,7 +314,7 @@ def topics(
     out: opt.Out = None,
     json: opt.Json = False,
 ) -> None:
-    """Topics of texts, with classes or ratings and workers' confusions or biases learnt together (MA-sLDA).
+    """Learn topics of texts together with classes or ratings and workers' confusions or biases (MA-sLDA).
 
     --set n_topics=30 and the like; --out writes the labels of the texts.
     """
@@ -340,11 +336,11 @@ def topics(
 
 
 Topics = tuple[Any, dict[str, Any], dict[str, Printed], list[str]]
-"""The model, what gold says of it, further tables by name, and sentences for people."""
+"""Model, scores by gold, further tables by name, and sentences for people."""
 
 
 def _class_topics(ds: CrowdDataset, out: Path | None, **given: Any) -> Topics:
-    """MA-sLDAc; ``out``: task, label and posterior of the texts that it learnt from."""
+    """Fit MA-sLDAc; ``out``: task, label and posterior of the training texts."""
     from crowdcore.data.writers import write_aggregated
 
     model = learning.fit_topics(ds, **given)
@@ -366,7 +362,7 @@ def _class_topics(ds: CrowdDataset, out: Path | None, **given: Any) -> Topics:
 
 
 def _rating_topics(ds: RatingDataset, out: Path | None, **given: Any) -> Topics:
-    """MA-sLDAr; ``out``: ratings of the training texts and of those for test."""
+    """Fit MA-sLDAr; ``out``: ratings of the training and test texts."""
     from crowdcore.learning.ratings.result import rating_scores
 
     model = learning.fit_rating_topics(ds, **given)
@@ -391,5 +387,5 @@ def _rating_topics(ds: RatingDataset, out: Path | None, **given: Any) -> Topics:
 
 
 def _texts(ds: Labelled, tasks: IntArray) -> pd.Series:
-    assert ds.media is not None and ds.media.columns is not None  # else training had refused
+    assert ds.media is not None and ds.media.columns is not None  # training refuses datasets without texts
     return ds.media.columns["text"].reindex(tasks).fillna("").astype(str)

@@ -106,7 +106,7 @@ def disagreement(dataset: CrowdDataset, fits: Fits) -> LabelDisagreement:
 
 @cached
 def label_disagreement(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
-    """Where do the labels of aggregators differ? The share of tasks, each pair a cell, gold among them."""
+    """Share of tasks that each pair of aggregators labels differently, gold among them."""
     pairs = disagreement(view.dataset, fits)
     figure = figures.label_disagreement(view.drawable(pairs))
 
@@ -126,7 +126,7 @@ def most_different(pairs: LabelDisagreement) -> tuple[int, int]:
 
 
 def pair_in_words(pairs: LabelDisagreement, first: int, second: int) -> str:
-    """Which of two is right more often where they differ, as far as gold tells."""
+    """Sentence about which of two is right more often where they differ, as far as gold tells."""
     names = pairs.names
     if GOLD in (names[first], names[second]):
         return "Tasks that the method has wrong, most confident first."
@@ -172,7 +172,7 @@ def difference_table(
 
 @cached
 def aggregator_calibration(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit | None:
-    """How sure are aggregators, and how often right? Reliability curves; None where no gold judges them."""
+    """Reliability curves of aggregators: share of right labels by probability. None where no gold judges them."""
     judging = _judging(view.dataset, fits)
     if not (judging >= 0).any():
         return None
@@ -286,7 +286,7 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
 
 
 def estimates_difficulty(dataset: CrowdDataset, fit: str) -> bool:
-    """Whether a fit tells how hard each task is."""
+    """Return whether a fit estimates how hard each task is."""
     return fitted(dataset, fit).difficulty is not None
 
 

@@ -22,7 +22,7 @@ MADE_OF = (
     *("View", "TaggedView", "RatingView", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
     *("Mapping[str, TrainingResult]", "RatingDataset", "RatingResults"),
 )
-"""What the first argument of an exhibit's function may be."""
+"""Types of the first argument of an exhibit's function."""
 
 
 def catalogue() -> dict[str, Callable[..., Any]]:

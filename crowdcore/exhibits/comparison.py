@@ -275,7 +275,7 @@ def _mean(results: Results) -> str:
 
 
 def _seeds_in_words(results: Iterable[AnyResult]) -> str:
-    """How the seeds of these results are combined, for subtitles."""
+    """Name the combination of these results' seeds, for subtitles."""
     return seeds_in_words(len(r.seeds) for r in results)
 
 
@@ -418,7 +418,7 @@ def search_importance(shares: Mapping[str, float], method: str) -> Exhibit | Non
 
 
 def candidates(results: Mapping[str, TrainingResult]) -> Exhibit | None:
-    """What methods that choose tried, and how well it did on tasks it was not fitted on; None where none chose."""
+    """Candidates that methods tried, and their fit to tasks left out of training; None if no method chose."""
     tables = [r.candidates.assign(run=name) for name, r in results.items() if r.tried]
     if not tables:
         return None

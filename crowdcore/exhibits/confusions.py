@@ -255,7 +255,7 @@ class Confusions(NamedTuple):
 
 
 def has_truth(view: View) -> bool:
-    """Whether a simulation says which confusions generated the labels."""
+    """Return whether a simulation states the confusions that generated the labels."""
     return view.dataset.truth is not None and view.dataset.truth.worker_confusion is not None
 
 
@@ -394,7 +394,7 @@ def error_in_words(view: RunView, source: Source, number: int) -> str:
 
 
 def errors_in_words(view: RunView) -> str:
-    """What the errors are, and their means over workers."""
+    """Sentence about the meaning of the errors and their means over workers."""
     some = view.dataset.labels_per_worker > 0
     means = {}
     for source in side_by_side(view):

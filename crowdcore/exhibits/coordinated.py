@@ -21,7 +21,7 @@ _MOST = 5  # groups that have a sentence
 
 @cached
 def coordinated_workers(view: View) -> Exhibit:
-    """Who acts together, what they push, and which labels change without them? A click chooses the group."""
+    """Groups of workers who act together, what they push, and the labels they change. A click chooses a group."""
     groups = coordinated(view)
     table = view.renamed(groups).frame()
     words = [in_words(view, number) for number in range(1, min(len(groups.groups), _MOST) + 1)]
@@ -38,7 +38,7 @@ def coordinated_workers(view: View) -> Exhibit:
 
 @cached
 def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) -> Exhibit:
-    """What a group changes in the confusion of all workers together; a click on a cell chooses it.
+    """Change of the common confusion of all workers by a group; a click on a cell chooses it.
 
     Args:
         together: number of the group in `coordinated_workers`, from 1.
@@ -64,7 +64,7 @@ def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) 
 
 
 def coordinated(view: View) -> CoordinatedWorkers:
-    """What was found, from the pairs and beliefs that other exhibits share, at the level of the verdicts."""
+    """Coordinated workers by the pairs and beliefs that other exhibits share, at the level of the verdicts."""
     return view.of(analysis.coordinated_workers, copy_evidence(view), level=TOGETHER * LEVEL)
 
 

@@ -1,4 +1,4 @@
-"""Whether results differ: exhibits of tests over test tasks and over seeds, and of what selects the epoch.
+"""Differences of results: exhibits of tests over test tasks and over seeds, and of what selects the epoch.
 
 What has no basis is an exhibit without figure and table, whose note says why.
 """
@@ -64,7 +64,7 @@ def over_tasks(results: Results, at: Kept = "selected") -> Exhibit:
 
 
 def _significant(tests: analysis.TaskTests) -> str:
-    """How many pairs differ, in words."""
+    """Sentence about the number of pairs that differ."""
     bootstrap, mcnemar = ((p <= LEVEL).sum() for p in (tests.adjusted, tests.mcnemar_adjusted))
     n = len(tests.first)
     return (
@@ -98,7 +98,7 @@ def ranks(results: Results, at: At = "selected") -> Exhibit:
 
 
 def rank_changes(results: Results) -> list[Exhibit]:
-    """How accuracy and ranks change with what selects the epoch: one exhibit for every two ways there are."""
+    """Changes of accuracy and ranks with what selects the epoch: one exhibit for every two ways there are."""
     title, why = "What selects the epoch", explain_missing_gold(list(results.values()))
     changes = [] if why else changes_of(results)
     if not changes:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 SUGGESTED = ("auto", "majority-vote", "dawid-skene", "conal-em")
-"""What to begin with."""
+"""Fits to begin with."""
 OF_TAGS = ("majority-vote", "span-majority", "hmm-crowd", "bsc-seq")
-"""What to begin with where the labels are tags of tokens."""
+"""Fits to begin with where the labels are tags of tokens."""
 _GOLD = "gold"
 
 
@@ -74,7 +74,7 @@ def canonical(name: str) -> str:
 
 
 def is_fit(name: str) -> bool:
-    """Whether this names a fit that could be run."""
+    """Return whether this names a fit that could be run."""
     try:
         canonical(name)
     except CrowdError:

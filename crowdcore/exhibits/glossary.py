@@ -73,7 +73,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def meaning(column: str) -> str:
-    """What a column means, by its name; empty for unknown ones, such as further columns of a file.
+    """Explain a column by its name; empty for unknown ones, such as further columns of a file.
 
     Examples:
         >>> from crowdcore.exhibits.glossary import meaning

@@ -32,13 +32,13 @@ LAYERS: Mapping[Layer, str] = {
     "annotations": "Annotations",
     "q-value": "Chance (q-value)",
 }
-"""What the colours may be, in words."""
+"""Layers that colours can show -> words."""
 RESAMPLES = 200
 
 
 @cached
 def shared_mistakes(view: View, layer: Layer = "percent", marks: bool = True) -> Exhibit:
-    """Which mistakes do workers share? The matrix (CoNAL, Fig. 1); its table has bootstrap intervals.
+    """Mistakes that workers share, as a matrix (CoNAL, Fig. 1); its table has bootstrap intervals.
 
     Args:
         layer: what the colours and numbers are.
@@ -95,7 +95,7 @@ def mistake(view: View, true: str, given: str) -> Exhibit:
 
 
 def _verdict(of: Mapping[str, Any], is_guideline: bool, repeated_by: int, soft: bool) -> str:
-    """How sure the share of workers is, and whether the guideline or chance explains it."""
+    """Sentences about the interval of a share of workers, and about the guideline or chance behind it."""
     if of["true"] == of["given"]:
         return "The diagonal: labels that agree with the reference."
     words = [f"Weighed by how sure each task's class is, {of['percent']:.1f} % of the workers."] if soft else []
@@ -178,7 +178,7 @@ def span_errors(view: TaggedView) -> Exhibit:
 
 @cached
 def span_types(view: TaggedView) -> Exhibit:
-    """Which entity types do workers take for which? Share of workers behind each confusion of true spans."""
+    """Entity types that workers confuse: share of workers behind each confusion of true spans."""
     spans = view.of(analysis.span_crowd, "type")
     truth = analysis.Reference(view.reference, spans.gold)
     of, title = View(spans, truth, view.hidden), "Types confused with others"
@@ -189,7 +189,7 @@ def span_types(view: TaggedView) -> Exhibit:
 
 @cached
 def span_boundaries(view: TaggedView) -> Exhibit:
-    """Which boundary errors do workers make? Percentage who made each at least once on a span of each type."""
+    """Boundary errors of workers: percentage who made each at least once on a span of each type."""
     spans, types = view.of(analysis.span_crowd, "boundary"), view.of(analysis.span_crowd, "type")
     kind = types.gold[spans.task]
     cell = (kind.astype(np.int64) * len(BOUNDARY) + spans.label) * view.dataset.n_workers + spans.worker

@@ -1,4 +1,4 @@
-"""Where labels come from: ω of a run by task, class and worker, and against the truth of a simulation."""
+"""Sources of labels: ω of a run by task, class and worker, and against the truth of a simulation."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def against_truth(view: RunView) -> OmegaTruth:
 
 
 def has_true_omega(view: View) -> bool:
-    """Whether a simulation says which ω generated the labels."""
+    """Return whether a simulation states the ω that generated the labels."""
     return view.dataset.truth is not None and view.dataset.truth.omega is not None
 
 
@@ -85,7 +85,7 @@ def numbers(view: RunView) -> OmegaNumbers:
 
 
 def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
-    """How the tasks' ω̄ spreads, class by class; a click on a bar chooses its tasks.
+    """Distribution of the tasks' ω̄, class by class; a click on a bar chooses its tasks.
 
     Args:
         task: number of a task to mark.
@@ -176,7 +176,7 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
 
 
 def omega_truth(view: RunView) -> Exhibit:
-    """How often a recovered ω goes with the true one of a simulation."""
+    """Recovered ω against the true one of a simulation."""
     comparison = against_truth(view)
     figure = figures.omega_truth(drawable(comparison))
     alt = "Recovered ω against the true ω of the simulation"

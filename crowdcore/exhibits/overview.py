@@ -39,7 +39,7 @@ def overview(view: View) -> Exhibit:
 
 @cached
 def annotations_per_worker(view: View) -> Exhibit:
-    """How many labels each worker gave; index of the table = worker number, most first."""
+    """Labels by each worker; index of the table = worker number, most first."""
     total = view.dataset.labels_per_worker
     order = np.argsort(-total, kind="stable")
     table = pd.DataFrame({"worker": view.names_of(order), "annotations": total[order]}, index=order)
@@ -49,7 +49,7 @@ def annotations_per_worker(view: View) -> Exhibit:
 
 @cached
 def annotations_per_task(view: View) -> Exhibit:
-    """How many tasks got 0, 1, 2, … labels."""
+    """Number of tasks with 0, 1, 2, … labels."""
     stats = view.of(analysis.summary)
     tasks = stats.tasks_by_annotations
     table = pd.DataFrame({"annotations": np.arange(len(tasks)), "tasks": tasks})
@@ -58,7 +58,7 @@ def annotations_per_task(view: View) -> Exhibit:
 
 @cached
 def class_balance(view: View) -> Exhibit:
-    """How often each class is true, and how often it is given."""
+    """Share of each class among true classes and among given labels."""
     figure = figures.class_balance(view.drawable(view.of(analysis.summary).balance))
     return Exhibit("class-balance", "Class balance", figure, class_table(view).table)
 
@@ -79,7 +79,7 @@ def class_table(view: View) -> Exhibit:
 
 @cached
 def agreement(view: View) -> Exhibit:
-    """How far workers agree: each coefficient with its interval."""
+    """Agreement of workers: each coefficient with its interval."""
     coefficients = cached(analysis.agreement)(view.dataset)
     alt = "Agreement coefficients with their intervals"
     notes = (coefficients.sentence,) if coefficients.sentence else ()

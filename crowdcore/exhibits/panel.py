@@ -69,7 +69,7 @@ def _or_why(make: Callable[[], T]) -> T | str:
 
 
 def headline(view: View) -> tuple[str, ...]:
-    """What a panel counts as, who errs together, and whom to drop: a sentence each; why not, where it is no panel."""
+    """Sentences about a panel's effective votes, judges who err together, and whom to drop; or why it is no panel."""
     panel = _panel(view)
     if isinstance(panel, str):
         return (panel,)
@@ -127,7 +127,7 @@ def _join(names: list[str]) -> str:
 
 @cached
 def panel_errors(view: View) -> Exhibit:
-    """Whose errors go together? A matrix of correlations, by family; a click shows the items of two judges."""
+    """Correlations of judges' errors as a matrix, by family; a click shows the items of two judges."""
     from crowdcore.figures.heatmap import heatmap
     from crowdcore.figures.theme import DIVERGING, room_below
 
@@ -168,7 +168,7 @@ def panel_errors(view: View) -> Exhibit:
 
 @cached
 def panel_alone(view: View) -> Exhibit:
-    """Who is right where all others are wrong? A click on a bar shows these items."""
+    """Judges who are right where all others are wrong; a click on a bar shows these items."""
     import plotly.graph_objects as go
 
     from crowdcore.figures import theme
@@ -204,7 +204,7 @@ def panel_alone(view: View) -> Exhibit:
 
 @cached
 def panel_judges(view: View) -> Exhibit:
-    """What to do with each judge, and what the vote gains without it; a click on a row shows the worker."""
+    """Verdict on each judge, and what the vote gains without it; a click on a row shows the worker."""
     name, title = "panel-judges", "Each judge, and the vote without it"
     panel = _panel(view)
     if isinstance(panel, str):
@@ -226,7 +226,7 @@ def panel_judges(view: View) -> Exhibit:
 
 @cached
 def panel_votes(view: View) -> Exhibit:
-    """How many independent votes the panel counts as, by two measures, with intervals."""
+    """Number of independent votes that the panel counts as, by two measures, with intervals."""
     name, title = "panel-votes", "Effective votes"
     panel = _panel(view)
     if isinstance(panel, str):
@@ -270,7 +270,7 @@ def panel_items(view: View, worker: str, other: str) -> Exhibit:
 
 @cached
 def panel_score(view: View, passes: str = "") -> Exhibit:
-    """How many items pass, and how right are the labels? Prediction-powered intervals from few gold labels.
+    """Share of items that pass and accuracy of the labels, with prediction-powered intervals from few gold labels.
 
     Args:
         view: of judges and some gold, drawn at random.
@@ -295,7 +295,7 @@ def panel_score(view: View, passes: str = "") -> Exhibit:
 
 @cached
 def panel_score_next(view: View, passes: str = "") -> Exhibit:
-    """Which items to label next, so that the intervals of the score shrink and still hold; a click opens the item.
+    """Items to label next, so that the intervals of the score shrink and still hold; a click opens the item.
 
     Args:
         view: as of `panel_score`.
@@ -348,7 +348,7 @@ def panel_people_items(view: View) -> Exhibit:
 
 @cached
 def panel_people_confusions(view: View) -> Exhibit:
-    """What judges say where people's vote is another class, all judges together."""
+    """Labels by all judges together where people's vote is another class."""
     name, title = "panel-people-confusions", "Where judges differ from people"
     panel = _people(view)
     if isinstance(panel, str):
@@ -358,13 +358,13 @@ def panel_people_confusions(view: View) -> Exhibit:
 
 @cached
 def panel_leanings(view: View) -> Exhibit:
-    """What moves judges beside the answer: the position where it was shown, its length, and who wrote it."""
+    """Biases of judges beside the answer: the position where it was shown, its length, and who wrote it."""
     return _leanings(view, "panel-leanings", "What moves judges beside the answer", PanelLeanings.frame)
 
 
 @cached
 def panel_flips(view: View) -> Exhibit:
-    """How often judges contradict themselves: on swapped answers, and on the same ones once more."""
+    """Contradictions of judges with themselves: on swapped answers, and on the same ones once more."""
     return _leanings(view, "panel-flips", "Who contradicts itself", PanelLeanings.flips_frame)
 
 

@@ -275,7 +275,7 @@ def planted_ratings(crowd: RatingDataset) -> Exhibit:
 
 
 def rating_recovery(crowd: RatingDataset, compared: tuple[str, ...] = RATING_FITS) -> Exhibit:
-    """How near aggregators come to truth and biases.
+    """Errors of aggregators in truth and biases.
 
     Args:
         crowd: simulated, with its truth.
@@ -377,7 +377,7 @@ _TAG_NOTES = (
 
 @cached
 def tag_recovery(view: View, compared: tuple[str, ...] = TAG_FITS) -> Exhibit:
-    """How near do aggregators come to the true tags, and to what gold says of the workers' errors?
+    """Errors of aggregators in the true tags, and in the workers' errors by gold.
 
     Args:
         view: of a crowd that tags tokens, with gold.
@@ -441,4 +441,4 @@ def _recover_tags(crowd: CrowdDataset, name: str) -> TagRecovery:
 
 
 errors = study_errors
-"""What it is called in crowdcore 0.3."""
+"""Name of the exhibit in crowdcore 0.3."""

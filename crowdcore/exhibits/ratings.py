@@ -31,7 +31,7 @@ def rating_view(dataset: RatingDataset, reference: str = "", *, hidden: bool = F
 
 
 def summary(view: RatingView) -> Exhibit:
-    """How many, in which range, and how far from the truth."""
+    """Counts and range of the ratings, and their error."""
     of, error = view.dataset, view.dataset.rating - view.truth.compared
     error = error[~np.isnan(error)]
     per_task, per_worker = of.labels_per_task[of.annotated], of.labels_per_worker[of.labels_per_worker > 0]
@@ -59,7 +59,7 @@ def _formatted(value: float) -> str:
 
 @cached
 def agreement(view: RatingView) -> Exhibit:
-    """How well do ratings agree?"""
+    """Coefficients of agreement of ratings."""
     stats = analysis.rating_agreement(view.dataset)
     notes = (
         f"On {stats.tasks:,} tasks with ratings by at least two workers; 95 % intervals from a bootstrap over tasks "
@@ -70,7 +70,7 @@ def agreement(view: RatingView) -> Exhibit:
 
 @cached
 def worker_bias(view: RatingView) -> Exhibit:
-    """Who rates too high or too low? Bias, spread, scale and error of each worker, with intervals."""
+    """Bias of each worker, with spread, scale and error, and intervals."""
     biases = view.of(analysis.rating_workers)
     notes = (
         *_not_following(view),
@@ -87,7 +87,7 @@ def worker_bias(view: RatingView) -> Exhibit:
 
 @cached
 def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
-    """Where in the range of the truth does the whole crowd overrate or underrate?
+    """Bias of the whole crowd over the range of the truth.
 
     Args:
         bins: equal parts of the range.
@@ -103,7 +103,7 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
 
 @cached
 def errors_alike(view: RatingView) -> Exhibit:
-    """Which workers err alike? Distances, weighted kappa and error correlation of pairs, most alike first."""
+    """Workers who err alike: distance, weighted kappa and error correlation of pairs, most alike first."""
     pairs_of_workers = view.of(analysis.rating_pairs)
     table = view.renamed(pairs_of_workers).frame().sort_values("error correlation", ascending=False, kind="stable")
     if view.hidden:  # which of two comes first would tell the order of names
@@ -129,7 +129,7 @@ def errors_alike(view: RatingView) -> Exhibit:
 
 @cached
 def aggregators(view: RatingView) -> Exhibit:
-    """What are the true ratings? Each aggregator's error against gold, where there is gold."""
+    """True ratings by aggregators: each one's error against gold, where there is gold."""
     dataset, rows = view.dataset, []
     judged = dataset.annotated & dataset.known
     gold = dataset.gold[judged]
@@ -152,7 +152,7 @@ def aggregators(view: RatingView) -> Exhibit:
 
 
 def _not_following(view: RatingView) -> tuple[str, ...]:
-    """Who rates whatever the task, with the level and the spread of those ratings, and who the other way round."""
+    """Sentence about workers who rate alike whatever the task, with level and spread, or the other way round."""
     result, dataset = view.of(analysis.rating_workers), view.dataset
     rated = pd.Series(dataset.rating).groupby(dataset.worker).agg(["mean", "std"])
     ignores, reverses = ([*np.flatnonzero(rows)] for rows in (result.ignores, result.reverses))
@@ -343,7 +343,7 @@ def _estimates(dataset: RatingDataset) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def _about_interval(dataset: RatingDataset) -> str:
-    """What the intervals leave out, and how often they hold gold where it is known."""
+    """Sentences about the bias that intervals leave out, and their coverage of gold where it is known."""
     _, low, high = _estimates(dataset)
     known = dataset.annotated & dataset.known
     words = f"The 95 % interval of {ESTIMATE} is the model's; it does not include a bias that all workers share."

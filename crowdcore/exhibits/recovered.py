@@ -56,7 +56,7 @@ class RunView(View):
 
     @property
     def has_confusions(self) -> bool:
-        """Whether the run recovered any confusion, or a posterior that shows them."""
+        """Return whether the run recovered any confusion, or a posterior that shows them."""
         result = self.result
         return any(part is not None for part in (result.worker_confusion, result.common_confusion, result.q))
 
@@ -217,7 +217,7 @@ def epoch_in_words(view: RunView) -> str:
 
 
 def unmoved_in_words(view: RunView, number: int | None = None) -> str:
-    """That matrices are still where the method starts, measured as distance; empty where they are not, or unknown.
+    """Warn that matrices are still where the method starts, by distance; empty if they are not, or if unknown.
 
     Counted matrices have no start.
 
@@ -317,7 +317,7 @@ def shares(view: RunView) -> RecoveredShares:
 
 
 def recovered_in_words(view: RunView, largest: RecoveredShares) -> tuple[str, ...]:
-    """How many of the largest confusions in the labels a run recovered, seed by seed, and how that is counted."""
+    """Sentences about how many of the labels' largest confusions a run recovered, by seed, and how they are counted."""
 
     def share_within(within: BoolArray) -> str:
         counts = [int(row.sum()) for row in within]
@@ -392,7 +392,7 @@ def posterior(view: RunView) -> FloatArray:
 
 @cached
 def shared(view: RunView) -> SharedPart | None:
-    """What the mistakes that workers share explain of the labels; None where the run keeps no counts of this epoch."""
+    """Part of the labels that shared mistakes explain; None if the run keeps no counts of this epoch."""
     counts = worker_counts(view.result, view.dataset, view.at)
     if counts is None:
         return None

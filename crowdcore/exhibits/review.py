@@ -29,7 +29,7 @@ __all__ = ["BY", "REVIEWS", "By", "Which", "marked_tasks", "relabel_list", "revi
 
 By: TypeAlias = Literal["label", "task"]
 BY: Mapping[By, str] = {"label": "Labels", "task": "Tasks"}
-"""What a row is."""
+"""Kinds of rows."""
 Which: TypeAlias = Literal["all", "wrong", "alike", "disputed", "check", "relabel", "ambiguous", "unmarked", "marked"]
 REVIEWS: Mapping[Which, str] = {
     "all": "All",
@@ -42,7 +42,7 @@ REVIEWS: Mapping[Which, str] = {
     "unmarked": "Not marked yet",
     "marked": "Marked",
 }
-"""Which labels to list, in words."""
+"""Lists of labels -> words."""
 _TEXT = 200  # characters of a text that a table shows
 
 
@@ -174,7 +174,7 @@ def _comments(view: View, marks: list[Mark | None]) -> list[str]:
 
 
 def marked_tasks(view: View) -> Exhibit:
-    """What people marked, the last first: the label looked at, what they say of it, and the class that is right."""
+    """Marks by people, the last first: the label, the mark, and the class that is right."""
     table = _marks_frame(view, list(current_marks(view.dataset).values())[::-1])
     counts = ", ".join(f"{n:,} {says}" for says in MARKS if (n := int((table["mark"] == says).sum())))
     notes = (f"Marked tasks: {len(table):,}{f' ({counts})' if counts else ''}.",)
@@ -255,18 +255,18 @@ def next_labels(
     true: str | None = None,
     given: str | None = None,
 ) -> Exhibit:
-    """Which task to give to which worker next, the likeliest wrong label first; index = task number.
+    """Plan of the next labels, task and worker, the likeliest wrong label first; index = task number.
 
-    Or how many labels each worker gets, and what they are expected to tell; index = worker number.
+    With ``per="worker"``: the number of labels for each worker, and their expected gain; index = worker number.
 
     Args:
         budget: labels to ask for.
         capacity: most labels of each worker; 0 = no limit.
         explore: weight of what is learnt about the workers.
         workers: those who are available; default: all.
-        flagged: whether those are asked, too, whom Home says to guess, to act with others, or to drift.
-        per: what a row is.
-        true, given: only tasks of this class, that got this label, as in `tasks`.
+        flagged: include workers who, by Home, guess, act with others, or drift.
+        per: kind of the rows.
+        true, given: only tasks of this class, with this label, as in `tasks`.
     """
     plan = _plan(view, budget, capacity, explore, workers, flagged, true, given)
     if per == "worker":

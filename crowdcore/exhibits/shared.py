@@ -1,4 +1,4 @@
-"""What workers' shared mistakes explain of a run's labels, by class, and whether ω tells which labels these are."""
+"""Shared mistakes behind a run's labels, by class, and whether ω finds these labels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shared_part(view: RunView) -> Exhibit | None:
 
 @cached
 def explained(view: RunView, *, dark: bool = False) -> tuple[Exhibit, ...]:
-    """How much of each mistake in the labels a run takes for shared: observed, its shared part, and what is left."""
+    """Mistakes in the labels beside the part that a run takes for shared, and the rest."""
     part, shares = shared_part(view), shared(view)
     if part is None or shares is None:
         return ()
@@ -74,7 +74,7 @@ def explained(view: RunView, *, dark: bool = False) -> tuple[Exhibit, ...]:
 
 @cached
 def omega_use(view: RunView) -> OmegaUse:
-    """How ω goes with labels that are right, wrong as others, and wrong alone."""
+    """Relation of ω to labels that are right, wrong as others, and wrong alone."""
     one, part = view.shown_seed, shared(view)
     omega = view.omega.mean(0) if one is None else view.omega[view.result.seeds.index(one)]
     return analysis.omega_use(view.dataset, omega, view.truth, None if part is None else part.mistake)

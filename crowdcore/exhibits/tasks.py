@@ -31,10 +31,10 @@ SHOWS: Mapping[Show, str] = {
     "agreed-wrong": "All agree, against the reference",
     "unlabelled": "No annotation",
 }
-"""Which tasks to list, in words."""
+"""Lists of tasks -> words."""
 Sort: TypeAlias = Literal["gain", "disputed"]
 SORTS: Mapping[Sort, str] = {"gain": "Likeliest wrong label first", "disputed": "The most disputed first"}
-"""In which order, in words."""
+"""Orders of tasks -> words."""
 _AROUND = 8  # words shown on either side of a token
 
 
@@ -191,7 +191,7 @@ def task(view: View, task: str) -> Exhibit:
 
 
 def task_labels(view: View, task: str) -> Exhibit:
-    """What each worker said about one task; index = worker number."""
+    """Labels of all workers on one task; index = worker number."""
     dataset, number = view.dataset, task_number(view.dataset, task)
     rows = slice(dataset.task_start[number], dataset.task_start[number + 1])
     worker, label = dataset.worker[rows], dataset.label[rows]

@@ -28,7 +28,7 @@ _BY_CHANCE = (
 
 @cached
 def two_rounds(view: View, by: str = "", at: str = "") -> Exhibit:
-    """What changed from one round to the next: right labels, agreement, wrong labels of each class.
+    """Changes from one round to the next: right labels, agreement, wrong labels of each class.
 
     Args:
         view: a dataset that holds both rounds.

@@ -59,7 +59,7 @@ def workers_judged(
 def verdicts(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED, sure: float = SURE
 ) -> Exhibit:
-    """How many workers and tasks got which verdict.
+    """Number of workers and tasks with each verdict.
 
     Args:
         remove: share of the typical worker's skill below which a worker is removed.
@@ -300,7 +300,7 @@ def guideline_cells(view: View) -> BoolArray:
 
 @cached
 def repeated(view: View) -> GuidelineMistakes:
-    """Which mistakes several workers make again and again, as the verdicts on workers have it."""
+    """Mistakes that several workers make again and again, as in the verdicts on workers."""
     return guideline_mistakes(view.of(peer_beliefs), places(view.dataset), checked=view.truth.checked, level=LEVEL)
 
 

@@ -68,7 +68,7 @@ class View(Generic[D, R]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noticed while reading, with the names that may be read."""
+        """Notes from reading the file, without hidden names."""
         return _notes(self.dataset) if self.hidden else self.dataset.notes
 
     @property
@@ -109,15 +109,15 @@ class View(Generic[D, R]):
         return _number("worker", name, self.workers)
 
     def clicked(self, row: int, column: int) -> dict[str, str]:
-        """What a click on a cell of a matrix of true classes and given labels selects."""
+        """Selection by a click on a cell of a matrix of true classes and given labels."""
         return {"true": self.classes[row], "given": self.classes[column]}
 
     def to_task(self, number: int) -> dict[str, str]:
-        """What a click on a row with a task's number selects."""
+        """Selection by a click on a row with a task's number."""
         return {"task": str(self.dataset.task_ids[number])}
 
     def to_worker(self, number: int) -> dict[str, str]:
-        """What a click on a row with a worker's number selects."""
+        """Selection by a click on a row with a worker's number."""
         return {"worker": self.workers[number]}
 
     def names_of(self, workers: AnyArray) -> AnyArray:

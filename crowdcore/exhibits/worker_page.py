@@ -20,7 +20,7 @@ from crowdcore.exhibits.workers import describe_pairs, worker_pairs
 
 @cached
 def worker_verdict(view: View, worker: str) -> Exhibit:
-    """What to do about one worker, why, what changes without, and what one could write."""
+    """Verdict on one worker, its reason, what changes without, and a message to send."""
     verdicts, r = view.renamed(workers_judged(view)), view.worker_number(worker)
     row = {
         "worker": worker,
@@ -97,7 +97,7 @@ def worker_over_time(view: View, worker: str) -> Exhibit:
 
 @cached
 def worker_speed(view: View) -> Exhibit:
-    """How long each worker's answers take beside the others', too-fast answers and changes of speed."""
+    """Answer times of each worker beside the others', too-fast answers and changes of speed."""
     speeds = analysis.worker_speed(view.dataset)
     title = "Speed of the workers"
     if speeds is None:
@@ -112,7 +112,7 @@ def worker_speed(view: View) -> Exhibit:
 
 @cached
 def worker_speed_over_time(view: View, worker: str) -> Exhibit:
-    """How long one worker's answers take over time, beside the others on the same tasks."""
+    """Answer times of one worker over time, beside the others on the same tasks."""
     speed = analysis.worker_speed_over_time(view.dataset, worker=np.intp(view.worker_number(worker)))
     title = f"Speed of {worker}"
     if speed is None:

@@ -188,7 +188,7 @@ def knowledge(result: WorkerVerdicts, r: int) -> str:
 
 
 def how_sure(result: WorkerVerdicts, r: int) -> str:
-    """How sure the verdict on a worker is, in a few words."""
+    """Certainty of the verdict on a worker, in a few words."""
     if result.verdict[r] != "remove" and result.copies.partner[r] >= 0:
         return in_crowds(float(result.copies.adjusted[r]))
     if result.verdict[r] != "remove" and result.drift is not None and (result.drifts[r] or result.may_fall[r]):
@@ -199,7 +199,7 @@ def how_sure(result: WorkerVerdicts, r: int) -> str:
 
 
 def in_crowds(p: float) -> str:
-    """What a corrected p-value says: in how many crowds without any such worker chance makes one look like this."""
+    """Explain a corrected p-value: how many crowds have, by chance, a worker who looks like this."""
     shown = "fewer than 1 of 1,000" if p < 0.001 else f"{min(1000 * p, 1000):,.0f} of 1,000"
     return f"by chance in {shown} crowds"
 
@@ -219,7 +219,7 @@ def _fall(result: WorkerVerdicts, r: int, words: str) -> str:
 
 
 def by_gold(result: WorkerVerdicts) -> bool:
-    """Whether people judged the truth."""
+    """Return whether people judged the truth."""
     return result.reference in {"gold", *REVIEWED}
 
 
@@ -258,7 +258,7 @@ def changes_without(result: WorkerVerdicts) -> AnyArray:
 
 
 def message(result: WorkerVerdicts, r: int, common: SharedConfusion | None = None) -> str:
-    """What one could write to the worker; it accuses nobody. A confusion that many share is the guideline's fault."""
+    """Message to the worker, which accuses nobody; a confusion that many share is the guideline's fault."""
     thanks = f"Thank you for your {plural(result.n_annotations[r], 'label')}."
     verdict, cells = result.verdict[r], result.confused
     if result.train[r] and verdict != "remove":

@@ -45,7 +45,7 @@ Window: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 def worker_distances(
     view: View, kind: Distance = "shrunken-mse", groups: int | None = None, window: Window | None = None
 ) -> Exhibit:
-    """How far apart are the workers' confusions? The clustered matrix with its tree (CCC, Fig. 3).
+    """Distances between the workers' confusions: the clustered matrix with its tree (CCC, Fig. 3).
 
     Args:
         kind: which distance.
@@ -132,7 +132,7 @@ def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
 
 @cached
 def worker_quality(view: View) -> Exhibit:
-    """How good is each worker? Those with a signal first, then by how good they are at least; index = worker number."""
+    """Quality of workers: those with a signal first, then by their least skill; index = worker number."""
     quality, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
     judged = workers_judged(view)
     signals = np.select(
@@ -194,7 +194,7 @@ def worker(view: View, worker: str) -> Exhibit:
 
 @cached
 def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
-    """What a worker makes of each class; without a worker, what all annotations together do."""
+    """Confusion of one worker; default: of all annotations together."""
     confusion = view.of(analysis.worker_confusion)
     title = "All workers together" if worker is None else worker
     number = None if worker is None else view.worker_number(worker)
@@ -217,7 +217,7 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 
 @cached
 def worker_pairs(view: View) -> Exhibit:
-    """Who acts together? Pairs named, then those with most tasks in common or wrong alike twice, the surest first."""
+    """Pairs who act together, then those with most tasks in common or wrong alike twice, the surest first."""
     pairs, tags = wrong_together(view), view.dataset.kind.sequential
     columns: dict[str, AnyArray] = {key: view.names_of(getattr(pairs, key)) for key in ("worker_a", "worker_b")}
     columns |= {key: getattr(pairs, key).copy() for key in ("both_labelled", "agreed")}
@@ -339,7 +339,7 @@ _CLEAR = 5.0  # standard errors, for its probability: groups formed by chance di
 
 
 def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
-    """How much of the workers' differences is more than chance.
+    """Sentence about the part of the workers' differences that is more than chance.
 
     Args:
         gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.

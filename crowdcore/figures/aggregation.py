@@ -96,7 +96,7 @@ def log_likelihood(
     gap: bool = False,
     title: str = "Objective by iteration",
 ) -> go.Figure:
-    """How each fit climbed; closed forms, which have no iterations, are left out.
+    """Plot the objective of each fit by iteration; closed forms, which have no iterations, are left out.
 
     Args:
         results: name -> result; a method keeps its colour, its second curve is dashed.

@@ -276,7 +276,7 @@ def confusion_grid(
 
 
 def grid_cell(row: int, column: int, n_classes: int, columns: int = 3) -> tuple[int, int, int] | None:
-    """Where a click on `confusion_grid` landed: number of the matrix, true class, given label.
+    """Resolve a click on `confusion_grid` to the number of the matrix, true class and given label.
 
     Of averaged blocks the first class counts. None between the matrices.
     """

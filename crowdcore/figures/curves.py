@@ -145,7 +145,7 @@ def _bars(mean: FloatArray, std: FloatArray, color: str, width: int) -> dict[str
 
 
 def _scale(places: list[object]) -> tuple[dict[object, float], dict[str, object]]:
-    """Where each position lies, and the axis for it: linear, logarithmic, or words at equal distances."""
+    """Coordinates of all positions, and the axis for them: linear, logarithmic, or words at equal distances."""
     numbers = [v for v in places if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) == len(places):
         ordered = sorted(numbers)

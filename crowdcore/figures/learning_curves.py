@@ -49,7 +49,7 @@ class _Line:
 
     @property
     def mark(self) -> tuple[float, float]:
-        """Where the diamond is: the (lower) median of the selected epochs, which one seed has, on what was measured."""
+        """Place of the diamond: the (lower) median of the selected epochs, which one seed has, on what was measured."""
         at = float(np.quantile(self.selected, 0.5, method="lower")) if self.selected is not None else np.nan
         return at, float(np.interp(at, self.band.x, self.band.mean))
 

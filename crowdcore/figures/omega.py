@@ -1,4 +1,4 @@
-"""Where labels come from: ω by task, by class, by worker, and against the truth of a simulation (CoNAL, Fig. 10)."""
+"""Sources of labels: ω by task, by class, by worker, and against the truth of a simulation (CoNAL, Fig. 10)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BELOW = {"y": -0.2, "yanchor": "top"}  # a legend beneath the axis, where it ma
 def omega_ranking(
     ranking: OmegaRanking, *, highlight: int | None = None, title: str = "Tasks by ω̄, the share of common noise"
 ) -> go.Figure:
-    """How the tasks' ω̄ spreads: one strip for all tasks, then one per class, those with the largest mean first.
+    """Plot the distribution of the tasks' ω̄: a strip for all tasks, then one per class, largest mean first.
 
     A bar's last custom value is ``c * BINS + b``: its class (C for all tasks) and its bin.
 
@@ -223,7 +223,7 @@ def _bars_between(fig: go.Figure, x: AnyArray, low: FloatArray, high: FloatArray
 
 @draws(analysis.omega_truth)
 def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the true one") -> go.Figure:
-    """How often a recovered ω goes with a true one; faithful recovery lies on the diagonal."""
+    """Plot how often a recovered ω goes with a true one; faithful recovery lies on the diagonal."""
     bins = len(result.counts)
     share = result.counts / np.maximum(result.counts.sum(1, keepdims=True), 1)
     shown = np.where(result.counts > 0, share, np.nan)[::-1]

@@ -1,4 +1,4 @@
-"""What methods recovered: errors on simulated crowds, learnt skills and learnt biases beside the observed ones."""
+"""Recovery by methods: errors on simulated crowds, learnt skills and biases beside the observed ones."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _top(shown: FloatArray) -> float:
 
 
 def _numbers(values: FloatArray, shown: FloatArray, layer: str) -> AnyArray:
-    """What is written into the cells; whole numbers without a point, tiny q-values as powers of ten."""
+    """Texts of the cells; whole numbers without a point, tiny q-values as powers of ten."""
     if layer == "q-value":
         text = [f"{v:.2f}" if v >= 0.005 else f"{v:.0e}".replace("e-0", "e-") for v in values.ravel()]
     elif layer == "percent":
@@ -251,14 +251,14 @@ def worker_distance(
 
 
 def _worker_distance_top(matrix: FloatArray) -> float:
-    """Where the colours end: above nearly all distances, so that a few outliers do not take the whole scale."""
+    """Upper end of the colours: above nearly all distances, so that a few outliers do not take the whole scale."""
     some = matrix[:: max(1, len(matrix) // 300)]
     some = some[np.isfinite(some) & (some > 0)]
     return float(np.quantile(some, 0.99)) if len(some) else 1.0
 
 
 def _centres(start: int, step: int, count: int) -> IntArray | FloatArray:
-    """Where the blocks lie on an axis."""
+    """Centres of the blocks on an axis."""
     return start + step * np.arange(count) if step == 1 else start + step * np.arange(count) + (step - 1) / 2
 
 

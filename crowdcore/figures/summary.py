@@ -62,7 +62,7 @@ def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker"
 
 @draws(analysis.summary)
 def labels_per_task(summary: Summary, *, title: str = "Annotations per task") -> go.Figure:
-    """How many tasks have 0, 1, 2, … annotations."""
+    """Plot the number of tasks with 0, 1, 2, … annotations."""
     tasks = summary.tasks_by_annotations
     rows = np.flatnonzero(tasks)
     bars = go.Bar(
@@ -80,7 +80,7 @@ def labels_per_task(summary: Summary, *, title: str = "Annotations per task") ->
 
 @draws(analysis.class_balance)
 def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.Figure:
-    """How often each class is true (reference) and how often it is given, in percent."""
+    """Plot how often each class is true (reference) and how often it is given, in percent."""
     bars = [
         go.Bar(
             x=list(range(len(balance.classes))),
@@ -107,7 +107,7 @@ def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.
 
 @draws(analysis.annotation_entropy)
 def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of the labels of each class") -> go.Figure:
-    """How spread the labels of each true class are, the most confused classes first."""
+    """Plot the entropy of the labels of each true class, the most confused classes first."""
     order = np.argsort(-np.nan_to_num(entropy.entropy, nan=-1.0), kind="stable")
     names = [entropy.classes[c] for c in order]
     bars = go.Bar(

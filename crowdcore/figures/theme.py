@@ -195,7 +195,7 @@ def looks(methods: Sequence[str]) -> list[Look]:
 
 
 def spreads(std: FloatArray, n: IntArray, noun: str, form: str = ".2f", unit: str = " %") -> AnyArray:
-    """What the pointer adds to each mean: ``± 0.52 % (3 seeds)``, or ``(1 seed)``; ``std`` is in that unit."""
+    """Text that the pointer adds to each mean: ``± 0.52 % (3 seeds)``, or ``(1 seed)``; ``std`` is in that unit."""
     pairs = zip(std.tolist(), n.tolist(), strict=True)
     return np.array([f" (1 {noun})" if k < 2 else f" ± {s:{form}}{unit} ({k} {noun}s)" for s, k in pairs], object)
 

@@ -1,4 +1,4 @@
-"""Who copies whom: pairs who agree beyond what everybody else's labels on the same tasks explain."""
+"""Pairs of workers who copy: they agree beyond what all other labels on the same tasks explain."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _by_vote(
 
 
 JUDGE = "pooled-dawid-skene"
-"""What judges labels where there is neither gold nor marks."""
+"""Reference of the labels where there is neither gold nor marks."""
 SHARES = (0.3, 0.5, 0.7, 0.9, 0.98)
 """Shares of copied labels that the evidence is averaged over."""
 EXCESS = 0.25

@@ -143,7 +143,7 @@ def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, In
 
 
 def _finder(key: IntArray, n_workers: int) -> Callable[[IntArray], IntArray]:
-    """Where keys stand in ``key``, -1 = nowhere; by a table of all pairs where that is small."""
+    """Return a function that finds places of keys in ``key``, -1 = absent; by a table of all pairs if it is small."""
     if n_workers**2 <= _TABLE:
         table = np.full(n_workers**2, -1, np.int64)
         table[key] = np.arange(len(key))

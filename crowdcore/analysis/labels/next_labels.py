@@ -1,4 +1,4 @@
-"""Which tasks to give to which workers next: the likeliest wrong label first, to whose label tells most."""
+"""Plan of the next labels: the task with the likeliest wrong label first, for the worker whose label tells most."""
 
 from __future__ import annotations
 

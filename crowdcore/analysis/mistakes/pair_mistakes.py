@@ -38,7 +38,7 @@ _BYTES_PER_PAIR = 8 * 26
 
 
 VOTE = "majority-vote"
-"""What judges pairs where there is neither gold nor marks."""
+"""Reference of the pairs where there is neither gold nor marks."""
 
 
 def pair_reference(truth: Reference) -> ReferenceLike:

@@ -1,4 +1,4 @@
-"""Which mistakes more workers share than independent ones would by chance, and which of them are the guideline's.
+"""Tests of mistakes that more workers share than independent ones would by chance, and of the guideline's mistakes.
 
 The obvious test asks how likely it is that so many workers are in a cell (a, b) when each of them drew their k
 different wrong labels for class a at random. It is exact, but blind where workers label a lot: who made every
@@ -374,7 +374,7 @@ def guideline_mistakes(
 
 
 def are_grades(counts: FloatArray, places: FloatArray) -> bool:
-    """Whether mistakes mostly go to neighbours by ``places`` (C,), so that classes are grades, and no mere numbers."""
+    """Return whether the classes are grades: mistakes mostly go to neighbours by ``places`` (C,)."""
     n = len(places)
     near, wrong = np.abs(places - places[:, None]) == 1, counts.sum(0) * ~np.eye(n, dtype=bool)
     chance = near.sum(1) / (n - 1)

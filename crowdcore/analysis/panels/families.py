@@ -1,4 +1,4 @@
-"""Which judges are language models, and which of them are kin, from their names."""
+"""Language models among judges, and their families, by name."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ _STRANGE = (
 
 
 def _maker(name: str) -> str:
-    """Who makes it; of an unknown maker the name before the size."""
+    """Return the maker of a model; if unknown, the name before the size."""
     sized = _SIZED.fullmatch(name)
     return next((m for m, words in _KNOWN.items() if words.search(name.lower())), sized[1] if sized else "")
 
 
 def is_model(name: str) -> bool:
-    """Whether a worker is called like a language model."""
+    """Return whether a worker has the name of a language model."""
     return bool(_maker(name)) and not _PERSON.match(name)
 
 
 def are_models(names: Iterable[str]) -> bool:
-    """Whether at least half of the workers are called like language models.
+    """Return whether at least half of the workers have names of language models.
 
     Examples:
         >>> are_models(["gpt-4o", "claude-3-5-haiku", "Qwen2.5-7B-Instruct"]), are_models(["claude", "ann", "phi"])

@@ -79,7 +79,7 @@ def honest_score(
     n_next: int = 40,
     seed: int = 0,
 ) -> HonestScore:
-    """How many items pass, and how right the panel's labels are, with intervals that hold whatever the judges do.
+    """Estimate the share of items that pass and the accuracy of labels, with intervals valid whatever the judges do.
 
     With gold y of n of N items and a score f of all, the mean of y is estimated as ``ȳ + λ (F̄ - f̄)``, λ the slope of y
     on f among the items with gold (PPI++, Angelopoulos, Duchi & Zrnic 2023). The interval is Student's, by leverage

@@ -35,7 +35,7 @@ _WITHOUT = (
 
 @dataclass(frozen=True, eq=False)
 class PanelLeanings(Shown):
-    """What biases each judge: one row per judge and attribute.
+    """Biases of each judge: one row per judge and attribute.
 
     Attributes:
         worker_ids: (n_workers,) names of the workers.
@@ -71,7 +71,7 @@ class PanelLeanings(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the effects mean, and what they rest on."""
+        """Sentences about the meaning of the effects and their basis."""
         terms = ", ".join(f"{what} by {column!r}" for what, column in self.columns.items())
         notes = [f"Points by which labels move from {self.classes[0]} to {self.classes[-1]}: {terms}."] if terms else []
         if POSITION in self.columns:
@@ -161,7 +161,7 @@ def panel_leanings(
 
 
 def _columns(dataset: CrowdDataset, named: dict[str, str | None]) -> dict[str, str]:
-    """What -> its column: as named, else by its usual name where it is of that kind."""
+    """Map each attribute to its column: as named, else by its usual name where it is of that kind."""
     extra = pd.DataFrame() if dataset.extra is None else dataset.extra
     columns = {}
     for what, column in named.items():

@@ -1,4 +1,4 @@
-"""How the errors of judges go together: sums over groups of items, correlations, and effective votes with intervals."""
+"""Correlation of judges' errors: sums over groups of items, correlations, and effective votes with intervals."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def participation(correlation: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class EffectiveVotes:
-    """How many independent votes a panel counts as.
+    """Number of independent votes that a panel counts as.
 
     Attributes:
         errors: raw, or within true classes.

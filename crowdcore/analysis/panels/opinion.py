@@ -155,7 +155,7 @@ def votes_alone(
 
 
 def opinion_notes(gain: float, n_judges: int, n_classes: int) -> tuple[str, ...]:
-    """What a gain in log-likelihood says of the judges, in words; nothing of NaN."""
+    """Sentences about a gain in log-likelihood; none for NaN."""
     if np.isnan(gain):
         return ()
     if n_classes > 2:

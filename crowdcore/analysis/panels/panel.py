@@ -24,7 +24,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
 KEEP, MERGE, RECALIBRATE, DROP, UNDECIDED = "keep", "merge", "recalibrate", "drop", "undecided"
-"""What to do with a judge."""
+"""Verdicts on a judge."""
 LIKE = "{like}"
 """Stands in a reason for the judge whom another one is like."""
 MANY = 0.75
@@ -197,7 +197,7 @@ def panel(
     n_resamples: int = 200,
     seed: int = 0,
 ) -> Panel:
-    """How many votes a panel counts as, which judges err together, and who can go.
+    """Count a panel's effective votes, find judges who err together, and judges who can go.
 
     Errors are correlated raw, and within true classes: two judges who lean to one class whatever the item are alike
     raw, and not within classes. Intervals come from groups of items drawn with replacement.

@@ -57,7 +57,7 @@ def who_are_people(dataset: CrowdDataset, people: str | Iterable[str] | None = N
 
 
 def _people_by_column(dataset: CrowdDataset, column: pd.Series) -> BoolArray | None:
-    """Which workers a column calls people; None where it is silent on one, contradicts itself, or says other things."""
+    """Workers whom a column calls people; None if it is silent on one, contradicts itself, or has other values."""
     words = column.astype(str).str.strip().str.casefold()
     if not words.isin(_PEOPLE | _MODELS).all():
         return None

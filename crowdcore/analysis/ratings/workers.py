@@ -34,7 +34,7 @@ class RatingTruth(Shown):
 
     @property
     def checked(self) -> bool:
-        """Whether it is gold, and not inferred from the ratings that are judged by it."""
+        """Return whether the truth is gold, and not inferred from the ratings that it judges."""
         return self.name == "gold"
 
 
@@ -82,7 +82,7 @@ _FEW_RATINGS = 10  # below which nobody counts as not following the tasks
 
 @dataclass(frozen=True, eq=False)
 class RatingWorkers(Shown):
-    """How each worker's ratings y relate to the truth t; all (n_workers,), NaN where ratings are too few, or equal.
+    """Relation of each worker's ratings y to the truth t; all (n_workers,), NaN if ratings are too few or equal.
 
     Attributes:
         worker_ids: the workers.
@@ -198,7 +198,7 @@ def rating_workers(
 
 @dataclass(frozen=True, eq=False)
 class RatingSurprise(Shown):
-    """How each rating lies beside the others of its worker; all (n_annotations,), NaN where nothing tells.
+    """Errors of ratings beside the others of the same worker; all (n_annotations,), NaN if unknown.
 
     Attributes:
         error: rating minus truth, in the unit of the ratings.
@@ -292,7 +292,7 @@ class SharedBias(Shown):
         return pd.DataFrame({"truth from": self.edges[:-1], "truth to": self.edges[1:], **columns})
 
     def sentence(self) -> str:
-        """Where the crowd overrates and underrates, in words."""
+        """Sentence about the ranges in which the crowd overrates and underrates."""
         if not self.checked:
             return NO_GOLD
         shared = np.nan_to_num(self.q_value, nan=1.0) <= 1 - self.level

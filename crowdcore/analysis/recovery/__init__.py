@@ -1,1 +1,1 @@
-"""What a trained run or a simulation says about confusions and the noise source."""
+"""Confusions and noise sources of trained runs and simulations."""

@@ -23,7 +23,7 @@ GOOD, MODERATE = 0.8, 0.5  # rank correlation of ω̄ between seeds
 
 
 class OmegaJudgement(NamedTuple):
-    """Whether the ranking of tasks by ω̄ is reliable.
+    """Judgement of how reliable the ranking of tasks by ω̄ is.
 
     Attributes:
         agreement: "good", "moderate", "poor", or "" for a single seed.

@@ -255,7 +255,7 @@ def bias_correlation(dataset: RatingDataset, a: FloatArray, b: FloatArray) -> fl
 
 @dataclass(frozen=True, eq=False)
 class RatingRecovery(Shown):
-    """What was planted in ratings, and its estimates by a reference.
+    """Planted parameters of ratings, and their estimates by a reference.
 
     Args:
         worker_ids: (R,) ids.

@@ -65,7 +65,7 @@ class Trained(Protocol):
     """A trained result, such as `learning.TrainingResult`."""
 
     def dataset_of(self, given: Any = None) -> Any:
-        """What it was trained on, which is the one that is given, if any."""
+        """Return the dataset of the training; the given one, if any."""
 
 
 class FromResult(Protocol[P, R]):
@@ -120,7 +120,7 @@ class FromSeeds(Shown):
 
     @property
     def combined(self) -> str:
-        """How the seeds are combined: ``mean of 5 seeds`` or ``seed 3``."""
+        """Name of the combination of seeds: ``mean of 5 seeds`` or ``seed 3``."""
         return f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"mean of {len(self.seeds)} seeds"
 
 
@@ -130,7 +130,7 @@ LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another ord
 
 @dataclass(frozen=True)
 class SeedsComparable(Shown):
-    """Whether seeds can be averaged.
+    """Answer to whether seeds can be averaged.
 
     Args:
         comparable: whether they can.
@@ -245,7 +245,7 @@ def band(name: str, method: str, x: Sequence[object] | AnyArray, values: FloatAr
 
 
 def seeds_in_words(counts: Iterable[int]) -> str:
-    """How values of so many seeds each are combined, for captions."""
+    """Name the combination of values of so many seeds each, for captions."""
     numbers = sorted(set(counts))
     if numbers == [1]:
         return "one seed"

@@ -331,7 +331,7 @@ class OmegaUse(Shown):
 
     @property
     def sentence(self) -> str:
-        """That a high ω goes with right labels, or with no kind of label, where it is so; else empty."""
+        """Sentence for where a high ω goes with right labels, or with no kind of label; else empty."""
         right, alike, _ = self.omega
         if not self.n[:2].all() or self.omega_correlation >= _TELLS:
             return ""

@@ -1,4 +1,4 @@
-"""What changed from one round of labelling to the next, and whether it is more than noise."""
+"""Changes from one round of labelling to the next, and tests of them against noise."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Rounds(Shown):
 
     @property
     def alarm(self) -> bool:
-        """Whether anything changed beyond noise."""
+        """Return whether anything changed beyond noise."""
         return any(bool((q <= _LEVEL).any()) for q in (self.q_measures, self.q_noise, self.q_mistakes, self.q_workers))
 
     def measures_frame(self) -> pd.DataFrame:

@@ -134,7 +134,7 @@ def shrunken_confusion(confusion: WorkerConfusion) -> FloatArray:
 
 
 def spread_of_workers(confusion: WorkerConfusion) -> FloatArray:
-    """How far workers differ beyond chance, class by class: 0 = by chance only, 1 = each always gives one label.
+    """Variation between workers beyond chance, by class: 0 = by chance only, 1 = each always gives one label.
 
     The intraclass correlation of labels within workers, by moments (Weir and Hill 2002): with the mean squares between
     workers, MSB, and within them, MSW, and n_c the effective labels per worker,

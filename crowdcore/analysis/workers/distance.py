@@ -324,7 +324,7 @@ class _Sides:
             self.start[right] = self.start[n + merge] + self.size[left]
 
     def ends(self, node: int) -> list[tuple[slice, slice]]:
-        """Where the two ends of a subtree can be: in its left and right side, or the other way round."""
+        """Possible places of the two ends of a subtree: in its left and right side, or the other way round."""
         whole = slice(int(self.start[node]), int(self.start[node] + self.size[node]))
         if node < self.n:
             return [(whole, whole)]
@@ -333,7 +333,7 @@ class _Sides:
         return [(left, right), (right, left)]
 
     def other_end(self, node: int, place: int) -> slice:
-        """Where the other end can be if one is at ``place``."""
+        """Possible places of the other end if one is at ``place``."""
         return next(other for side, other in self.ends(node) if side.start <= place < side.stop)
 
 

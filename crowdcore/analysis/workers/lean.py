@@ -53,7 +53,7 @@ class Lean(Shown):
 
 @door
 def is_ordered(dataset: CrowdDataset) -> bool:
-    """Whether the classes are numbers, and so have an order."""
+    """Return whether the classes are numbers, and so have an order."""
     names = dataset.classes
     return len(names) > 2 and all(name.lstrip("-").replace(".", "", 1).isdigit() for name in names)
 

@@ -1,4 +1,4 @@
-"""How good each worker is, signs of constant answers, and what the majority vote is without some."""
+"""Quality of workers, signs of constant answers, and the majority vote without some of them."""
 
 from __future__ import annotations
 

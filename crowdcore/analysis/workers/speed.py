@@ -115,7 +115,7 @@ BY_GAPS = (
     "There is no column “seconds”: an answer's time is the gap since the same worker's previous label, without breaks "
     "of more than 30 minutes and without labels that share their time."
 )
-"""How answers are timed where only their moments are known."""
+"""Note on how answers are timed where only their moments are known."""
 _STEPS = (86_400.0, 3_600.0, 60.0, 1.0)  # s, to which times may be rounded
 
 
@@ -139,7 +139,7 @@ class AnswerTimes:
 
 
 def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) -> AnswerTimes | None:
-    """How long each label took: the column ``seconds``, else the gap to the worker's label before; None without these.
+    """Time of each answer: the column ``seconds``, else the gap to the worker's label before; None without these.
 
     A gap says how long an answer took only within a session, which ``break_minutes`` end, and where labels are stored
     one by one. So the first label of a worker and of each session has no answer time, and labels that share their time
@@ -232,7 +232,7 @@ def beside_others(
 
 @door
 def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
-    """How long workers' answers take (`answer_times`); None where that is unknown.
+    """Measure how long workers' answers take (`answer_times`); None if unknown.
 
     Args:
         dataset: with the column ``seconds`` or ``timestamp``; answers of 0 s or less are left out.
