@@ -143,6 +143,20 @@ CASES: dict[str, tuple[Any, ...]] = {
     "lists of stars": (("stars.jsonl", STARS), {"changes": {}, "n_annotations": 72}),
     "a turned table": (
         table(TURNED, "", *TASKS), {"changes": {"orientation": ()}}, ({"turn": True}, {"changes": {}, "n_tasks": 24})),
+    **{f"what describes people beside {answers}": (
+        table([(k, 1 + k % 2, 20 + k, *(1 + (k + j) % 5 for j in range(4))) for k in range(24)],
+              "id", "sex", "age", *(f"{answers}{j}" for j in range(4))),
+        {"changes": dict.fromkeys(codes, ())},
+        ({"turn": turn}, {"n_tasks": n, "n_workers": 28 - n, "classes": ("1", "2", "3", "4", "5")}))
+       for answers, codes, turn, n in (("v", ("columns-left-out", "orientation"), True, 4),
+                                       ("rater", ("columns-left-out",), None, 24))},
+    **{f"a form's column {column!r} holds no task": (
+        table([(f"2024-05-0{k} 10:00", f"w{k}@x.org", *("cat", "dog", "cat")[k % 2:][:2], "dog", c)
+               for k, c in enumerate([*cells, *cells[:2]])],
+              "Timestamp", "Email", *(f"Image {k}" for k in range(1, 4)), column),
+        {"changes": {"columns-left-out": ()}, "n_tasks": 3, "classes": ("cat", "dog")})
+       for column, *cells in (("Any comments?", "nice", "", "", ""), ("Anything else?", "", "", "too long", ""),
+                              ("Your age", "31", "40", "22", "31"), ("Years at work", "3", "4", "20", "11"))},
     "a table of pairs": (table(BOTH, "ann / ben", *CLASSES), {"changes": {"rows-as-columns": ()}}),
     **{f"sides {sides} by {question} beside a reviewer": (
         table([(f"q{k // 4}", *("xy"[:: 1 - 2 * (k % 2)]), WORKERS[k % 4], says[k % 3 == 0]) for k in range(80)],

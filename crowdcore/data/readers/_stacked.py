@@ -168,6 +168,7 @@ def repeat_labels(
 
 
 ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
+ABOUT_PEOPLE = "about a person"
 # Words of a column's name that speak of something else than a worker's labels.
 _CONTENT_BY_NAME = {
     word: what
@@ -183,6 +184,7 @@ _CONTENT_BY_NAME = {
         "score confidence conf certainty sure difficulty sicherheit probability prob price cost",
         "text": "text notes note comment comments remark remarks title description sentence content reason rationale "
         "explanation url uri link file filename path source",
+        ABOUT_PEOPLE: "age gender sex ethnicity nationality alter geschlecht sexe edad sexo",
         "an id": "id ids uuid guid index idx row key hash unnamed",
     }.items()
     for word in words.split()
@@ -268,7 +270,7 @@ def _other(word: str) -> str:
 
 def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
     """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
-    words = {c: [w for w in named if _other(w)] if len(named := plain(c).split("_")) < 5 else [] for c in columns}
+    words = {c: [w for w in parts if _other(w)] if len(parts := _words(c)) < 5 else [] for c in columns}
     common = {
         w for w, n in Counter(w for guesses in words.values() for w in guesses).items() if 2 * n > max(len(columns), 2)
     }
@@ -288,11 +290,16 @@ def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dic
     shapes = Counter(shape(column) for column in columns if shape(column) != "#")
     for column, filled in cells.items():
         known = sum(spread[word] > 1 or (numbers and bool(NUMBER.match(word))) for word in filled)
-        if len(filled) < FEW or len(cells) < 3 or 4 * known >= len(filled):
+        sparse = 2 * len(filled) < sorted(map(len, cells.values()))[len(cells) // 2]  # comments of a few
+        if (len(filled) < FEW and not sparse) or len(cells) < 3 or 4 * known >= len(filled):
             continue
         if shapes[shape(column)] < 2 or all(are_texts(cells[c]) for c in cells if shape(c) == shape(column)):
             aside[column] = "values that no other column holds"
     return aside
+
+
+def _words(name: str) -> list[str]:
+    return plain(name).strip("_?!:*").split("_")
 
 
 def are_texts(cells: list[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,8 +18,10 @@ from crowdcore.data.columns import ALIASES, RATING_ALIASES, MappingError, alias_
 from crowdcore.data.dictionary import MINUS_ONE, Codes, compact, counted, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.readers._stacked import (
+    ABOUT_PEOPLE,
     NUMBER,
     Block,
+    WorkerColumns,
     alike,
     are_texts,
     blank,
@@ -128,7 +130,7 @@ class WideTable(Reader):
         named = np.flatnonzero(~blank(ids))  # a blank row is no task
         listed = named if len(named) else np.arange(n)
         counts = counted(worker, len(workers))
-        noticed = [*noticed, *_orientation(n, workers, ids, roles.get("task", ""), settings)]
+        noticed = [*noticed, *_orientation(n, cols, ids, settings)]
         if settings.workers is None and settings.kind != "ratings":
             noticed += ask_whether_counts(table, workers) or ask_whether_tags(table, workers)
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
@@ -190,23 +192,25 @@ def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
     return [Finding("footnote", "warning", sentence, len(odd), examples=(*odd[:5],), remedy="Delete what is no task.")]
 
 
-def _orientation(n: int, workers: tuple[str, ...], ids: Codes, task: str, settings: ReadSettings) -> list[Finding]:
-    """Ask whether the table is turned, if workers outnumber tasks or share their names."""
-    n_workers, named = len(workers), settings.workers is not None
+def _orientation(n: int, cols: WorkerColumns, ids: Codes, settings: ReadSettings) -> list[Finding]:
+    """Ask whether the table is turned, if workers outnumber tasks or share their names, or rows tell of people."""
+    workers, named = cols.workers, settings.workers is not None
+    n_workers = len(workers)
     if n > 1 and not named and {*ids.values.to_pylist()} == {*workers}:
         sentence = "Rows and columns have the same names: the table may count how often two people chose these classes"
         columns = (Remedy("workers", list(workers), when="columns are workers"),)
         return [Finding("rows-as-columns", "question", sentence, n_workers, remedies=columns)]
-    if n_workers <= n or n_workers < 5 or settings.turn is not None or settings.workers is not None:
+    people = [c for c, what in cols.aside.items() if what == ABOUT_PEOPLE] if not _are_people(workers) else []
+    if settings.turn is not None or named or not (people or n_workers > max(n, 4)):
         return []
-    sentence = (
-        f"{plural(n, 'row')} became tasks and {plural(n_workers, 'column')} became workers: there are more of those"
-    )
+    why = f"{quoted(people)} may describe the person of each row" if people else "there are more of those"
+    sentence = f"{plural(n, 'row')} became tasks and {plural(n_workers, 'column')} became workers: {why}"
     remedies = (
         Remedy("turn", True, when="rows are workers and columns are tasks"),
         Remedy("turn", False, when="columns are workers"),
     )
-    level: Level = "warning" if plain(task) in ALIASES["task"] else "question"
+    known = plain(cols.roles.get("task", "")) in ALIASES["task"]
+    level: Level = "warning" if known and not people else "question"
     return [Finding("orientation", level, sentence, n_workers, remedies=remedies)]
 
 
@@ -314,8 +318,7 @@ class TurnedTable(Reader):
         if worker is None and not _is_form(table):
             return 0.0
         items, _ = _items(table, worker)
-        of_people = _PEOPLE | {*ALIASES["worker"]}
-        if all(of_people & {*plain(c).split("_"), shape(plain(c)).strip("#")} for c in items):
+        if _are_people(items):
             return 0.0
         strong = worker is not None or all("?" in c or " " in c or "#" in shape(c) for c in items)
         return 0.5 if strong and len(items) > 1 and share_labels([cells_of(table, c) for c in items]) else 0.0
@@ -342,6 +345,12 @@ class TurnedTable(Reader):
         change = [columns_left_out(tuple(items), aside, "task")] if aside else []
         roles = {"task": plural(len(items), "column"), **({} if worker is None else {"worker": worker})}
         return stack(self.name, table, settings, blocks, roles, findings=(finding, *change))
+
+
+def _are_people(columns: Sequence[str]) -> bool:
+    """Whether columns are called as people are: ``rater1``, ``coder_b``."""
+    known = _PEOPLE | {*ALIASES["worker"]}
+    return all(known & {*plain(c).split("_"), shape(plain(c)).strip("_#")} for c in columns)
 
 
 def _people(table: Table, settings: ReadSettings) -> str | None:
@@ -379,5 +388,6 @@ def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]
     if _is_form(table):
         about |= {c for c in table.columns[:_FIRST] if plain(c) in _PERSONAL | _PEOPLE or not cells_of(table, c)}
     left = tuple(c for c in table.columns if c not in about and c != worker)
-    aside = other_contents(table, left, numbers=True)
+    numeric = [all(map(NUMBER.match, cells)) for c in left if (cells := cells_of(table, c))]
+    aside = other_contents(table, left, numbers=2 * sum(numeric) > len(numeric))
     return [c for c in left if c not in aside], aside
