@@ -112,7 +112,7 @@ Learnt: TypeAlias = TrainingResult | RatingsResult
 
 
 def method_for(dataset: Labelled, name: str | type[CrowdMethod]) -> type[CrowdMethod]:
-    """A method that learns from such labels, by name or class.
+    """Return the method for a dataset's kind of labels, by name or class.
 
     Raises:
         SettingError: there is none.
@@ -135,26 +135,26 @@ def train(
     checkpoint_every: int = 10,
     **settings: Unpack[TrainKeywords],
 ) -> TrainingResult | Any:
-    """Train a network, and what explains its crowd, from features and raw annotations; all seeds side by side.
+    """Train a network and a model of its crowd from features and raw annotations, all seeds side by side.
 
     Args:
         dataset: tasks with features, images or texts (see `with_inputs`); annotations on the training tasks.
         method: one of `methods.names`, by default conal, of sentences crowd-layer; of ratings crowd-layer (default;
-            ``connection="s"``, ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn. Or a class of yours.
+            ``connection="s"``, ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn; or your own class.
         features: a row per task, to learn from; see `CrowdDataset.with_features`.
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".
-        worker_features: (n_workers, F) what is known about the workers, for methods that use it.
+        worker_features: (n_workers, F) features of the workers, for methods that use them.
         accept: leave out tasks whose image file or text cannot be used; ``notes`` of the result say which.
-        on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known;
-            None: a bar shows the progress in notebooks and terminals.
+        on_event: called with an `EpochEvent` after every epoch, and with a `NoteEvent` for each note; None: a bar shows
+            the progress in notebooks and terminals.
         should_stop: called after every epoch, and before resuming from a checkpoint; True ends the run with the result
             so far.
         checkpoint: a folder to keep the state in; when it holds one of the same run, training goes on from there.
         checkpoint_every: epochs between two checkpoints.
         settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.
             A backbone is a name, or your own: a class or function that makes a network, or a network itself, of which
-            each replica has a copy with weights drawn anew (pass a function to begin with weights of your own).
+            each replica trains a copy with new random weights (pass a function to start from weights of your own).
 
     Returns:
         Histories, accuracies, predictions and recovered confusions of all replicas; for ratings a `RatingsResult` with
@@ -163,7 +163,7 @@ def train(
     Raises:
         SettingError: unknown method or setting, a value out of bounds, a device that is not here.
         DataError: no features or annotations, NaN, too few tasks, nothing to validate on; image files or texts that
-            cannot be used, and that was not accepted.
+            cannot be used, without ``accept``.
         DivergedError: a loss became NaN or enormous.
 
     Examples:
@@ -177,15 +177,16 @@ def train(
     if isinstance(method, list | tuple):
         raise SettingError("method", "be a single one", method, "`{m: train(dataset, m) for m in …}` trains several.")
     keep = None if checkpoint is None else (Path(checkpoint), checkpoint_every)
-    which, points, members = method or usual_method(dataset), [settings], seed_numbers(seeds)
-    with progress() if on_event is None else nullcontext(lambda share, words: None) as tell:
+    method, numbers = method or usual_method(dataset), seed_numbers(seeds)
+    with progress() if on_event is None else nullcontext(lambda share, words: None) as set_progress:
 
         def show(event: Event) -> None:
             if isinstance(event, EpochEvent):
-                tell(event.done, f"{event.method}, {event.at}")
+                set_progress(event.done, f"{event.method}, {event.at}")
 
         listen = on_event or show
-        return _train(dataset, which, points, members, device, worker_features, accept, listen, should_stop, keep)[0]
+        fits = _train(dataset, method, [settings], numbers, device, worker_features, accept, listen, should_stop, keep)
+    return fits[0]
 
 
 def train_ratings(dataset: RatingDataset, method: str = "crowd-layer", **settings: Any) -> RatingsResult:
@@ -222,15 +223,15 @@ def sweep(
 
 
 def usual_settings(dataset: Labelled) -> dict[str, Any]:
-    """The trainer's settings that hold for a dataset where nobody gives them: the network that reads its words."""
+    """Return the trainer's defaults for a dataset: the network that reads its words."""
     return {"backbone": "tagger"} if dataset.of_words else {}
 
 
 def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple[TrainSettings, Settings]:
-    """Sort settings into the trainer's and the method's, with those that come with the method's variant filled in.
+    """Split settings into the trainer's and the method's, with those of the method's variant filled in.
 
     Raises:
-        SettingError: a setting that neither knows, or a value out of bounds.
+        SettingError: a setting that neither has, or a value out of bounds.
     """
     known = set(TrainSettings.model_fields) | set(method.Settings.model_fields)
     given = drop_retired(given, known)
@@ -249,10 +250,10 @@ def _valid(method: type[CrowdMethod]) -> str:
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """Seeds of a count or a list.
+    """Return the seeds of a count or a list.
 
     Raises:
-        SettingError: none, a negative one, or one twice.
+        SettingError: no seed, a negative one, or one twice.
     """
     listed = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(s) for s in seeds)
     if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
@@ -262,7 +263,7 @@ def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 def _train(
     dataset: Any,
-    which: str | type[CrowdMethod],
+    method_or_name: str | type[CrowdMethod],
     points: Sequence[Mapping[str, Any]],
     seeds: tuple[int, ...],
     device_name: str,
@@ -272,7 +273,7 @@ def _train(
     should_stop: Callable[[], bool] | None,
     checkpoint: tuple[Path, int] | None,
 ) -> list[Any]:
-    method = method_for(dataset, which)
+    method = method_for(dataset, method_or_name)
     points = [_name_networks({**usual_settings(dataset), **point}) for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
@@ -296,7 +297,7 @@ def _train(
 
 
 def _name_networks(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with a network and an aggregator by name."""
+    """Replace a network and an aggregator by their names."""
     if "backbone" in settings:
         settings["backbone"] = backbones.named(settings["backbone"])
     if not isinstance(settings.get("aggregator", ""), str):
@@ -316,7 +317,7 @@ def _together(
     seeds: tuple[int, ...],
     worker_features: AnyArray | None,
 ) -> list[Any]:
-    """All points and seeds of one method; what was fitted for a problem once is shared."""
+    """Train all points and seeds of one method; points with the same problem share it."""
     jobs = [Job(t, Replica(own, seed), k) for k, (t, own) in enumerate(split) for seed in seeds]
     problems: dict[str, Problem] = {}
     for training, _ in split:

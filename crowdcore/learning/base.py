@@ -22,16 +22,16 @@ Recovered = dict[str, Tensor]
 """Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``correction`` (R, C, C) the
 part of it that is a correction (rows sum to 0), ``worker_weight`` (R,), ``group`` (R,), ``difficulty`` (n_train,),
 ``q`` (n_train, C), the posterior of the training tasks, and ``worker_counts`` (R, C, C), each label counted against
-that posterior without it (of the other methods the trainer makes it by their classifier); confusions have row = true
+that posterior without it (for methods without, the trainer counts by their classifier); confusions have row = true
 class, column = given label, rows sum to 1."""
 
 
 class EpochContext(NamedTuple):
-    """What `CrowdMethod.start_epoch` may look at: the training set as this replica sees it.
+    """Training set as one replica sees it, for `CrowdMethod.start_epoch`.
 
     Attributes:
         epoch: number of the epoch that starts, from 0.
-        log_probs: (n_train, C) `CrowdMethod.train_log_probs`, in evaluation mode; of the shape that it returns.
+        log_probs: (n_train, C), or as `CrowdMethod.train_log_probs` returns it, in evaluation mode.
         task: (A,) training task of each annotation, ascending.
         worker: (A,).
         label: (A,).
@@ -53,7 +53,7 @@ class CrowdMethod(nn.Module):
     replica) or by `layers.Dropout`.
 
     Args:
-        problem: what is learnt from.
+        problem: the data to learn from.
         settings: the method's settings, an instance of ``Settings``.
         network: makes backbones.
     """
@@ -63,17 +63,17 @@ class CrowdMethod(nn.Module):
     paper: ClassVar[str]
     Settings: ClassVar[type[Settings]] = Settings
     stackable: ClassVar[bool] = True
-    """Whether it can be mapped over a stack of replicas."""
+    """True if the method can be mapped over a stack of replicas."""
     capturable: ClassVar[bool] = True
-    """Whether a CUDA graph can hold its steps: linear algebra may wait for the device, which a graph cannot."""
+    """True if a CUDA graph can hold its steps: linear algebra may wait for the device, which a graph cannot."""
     learns_confusions: ClassVar[bool] = True
-    """Whether what it recovers changes while it trains."""
+    """True if the recovered parts change during training."""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Value of the setting ``variant`` -> settings, own and the trainer's, used where the caller gives none."""
     recovers: ClassVar[tuple[str, ...]] = ()
     """Parts of a result that `recovered` and `omega` fill, with the default settings: ``worker_confusion`` …"""
     candidates: ClassVar[tuple[str, ...]] = ()
-    """Methods of which trials choose the one that trains, for a method that only chooses."""
+    """Methods among which trials choose, for a method that only chooses."""
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__()
@@ -102,11 +102,11 @@ class CrowdMethod(nn.Module):
 
     @classmethod
     def begins_phase(cls, settings: Any, epoch: int, epochs: int) -> bool:
-        """Whether another objective begins with this epoch (from 0): the optimiser then forgets its moments."""
+        """Return True if another objective begins with this epoch (from 0): the optimiser then forgets its moments."""
         return False
 
     def start_from(self, confusion: Tensor) -> None:
-        """Begin with these confusions of the workers, (R, C, C); overridden by methods with a `start`."""
+        """Start from these confusions of the workers, (R, C, C); overridden by methods with a `start`."""
         raise NotImplementedError
 
     def log_probs(self, features: Tensor) -> Tensor:
@@ -114,19 +114,19 @@ class CrowdMethod(nn.Module):
         return log_softmax(self.classifier(features))
 
     def fixed(self, features: Tensor) -> Tensor | None:
-        """What `log_probs` takes from the inputs that training does not change, (B, ...): evaluation keeps it."""
+        """Part of `log_probs` that training does not change, (B, ...): evaluation computes it once."""
         return None
 
     def log_probs_beside(self, features: Tensor, fixed: Tensor) -> Tensor:
-        """`log_probs` where `fixed` is known; overridden with it."""
+        """`log_probs` given `fixed`; overridden with it."""
         raise NotImplementedError
 
     def predicted(self, features: Tensor) -> Tensor:
-        """What is compared with the truth: `log_probs` unless overridden, as where the truth is a number, (B,)."""
+        """Predictions to compare with the truth: `log_probs` unless overridden, as for ratings, (B,)."""
         return self.log_probs(features)
 
     def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
-        """log p of training tasks, as `start_epoch` gets it; `predicted` unless overridden."""
+        """log p of training tasks, for `start_epoch`; `predicted` unless overridden."""
         return self.predicted(features)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -137,9 +137,9 @@ class CrowdMethod(nn.Module):
         """Called before every epoch if overridden: E-steps, grouping; state changes in place."""
 
     def extra(self, epoch: int, n_steps: int) -> tuple[Tensor, Tensor] | None:
-        """Training tasks whose inputs an epoch's steps get besides their batches, (n_steps, ...) each with a label.
+        """Training tasks that the steps of an epoch get besides their batches, and their labels, (n_steps, ...) each.
 
-        Called after `start_epoch` if overridden. Step k finds them as ``batch.extra`` (..., *input shape) and
+        Called after `start_epoch` if overridden. Step k gets them as ``batch.extra`` (..., *input shape) and
         ``batch.extra_label``; None for an epoch without.
         """
         return None
@@ -157,5 +157,5 @@ class CrowdMethod(nn.Module):
         self.register_buffer(name, torch.tensor(value))
 
     def state(self, name: str, value: Tensor) -> None:
-        """Register what is re-estimated from the data: part of a checkpoint, not of the selected model."""
+        """Register a value re-estimated from the data: part of a checkpoint, not of the selected model."""
         self.register_buffer(name, value, persistent=False)

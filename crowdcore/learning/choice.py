@@ -42,13 +42,13 @@ class Scores:
 
     Args:
         candidate: method and settings, in one line.
-        right: (n_gold,) whether it names the true class of each validation task with gold.
+        right: (n_gold,) True where it predicts the true class of a validation task with gold.
         gold: (n_gold,) log-probability of that class.
         likelihood: (n_train,) log-likelihood of the labels of each training task.
         predicted: (n_train,) class that it predicts for each training task.
-        agreement: share of labels that are what it predicts, under the names that make it largest.
+        agreement: share of labels that equal its prediction, under the names that make it largest.
         prior: part of the weight that it has beforehand where no gold is known.
-        power: of its probabilities, in all these scores and in a mean.
+        power: power of its probabilities, in all these scores and in a mean.
     """
 
     candidate: str
@@ -107,14 +107,14 @@ class Choice:
         """The chosen candidates, how sure the choice is, and why the others were excluded."""
         (_, name, _), *others = self.parts
         listed = " and ".join(f"{line} (weight {weight:.2f})" for weight, line, _ in self.parts)
-        what = f"the mean of {listed}" if others else name
+        chosen = f"the mean of {listed}" if others else name
         leads = f"{name} is the likeliest in {100 * self.share[self.chosen]:.0f} % of resamples of the tasks"
-        why = [f"{s.candidate} {reason}." for s, reason in zip(self.scores, self.left_aside, strict=True) if reason]
-        return " ".join([f"Chosen: {what}; {leads}.", *why])
+        excluded = [f"{s.candidate} {why}." for s, why in zip(self.scores, self.left_aside, strict=True) if why]
+        return " ".join([f"Chosen: {chosen}; {leads}.", *excluded])
 
     @property
     def doubt(self) -> str | None:
-        """What only gold could decide, and the remedy; None without doubt."""
+        """The question that only gold can decide, with the remedy; None without doubt."""
         lead, agreement = self.scores[self.chosen], [s.agreement for s in self.scores]
         other = self.scores[int(np.argmax(agreement))]
         if len(lead.right):
@@ -229,7 +229,7 @@ def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -
 
 
 def same_names(predicted: IntArray, other: IntArray) -> bool:
-    """Whether most agree if every class of one is that class of the other, whatever the names.
+    """Return True if no renaming of the classes makes two predictions agree more often.
 
     Args:
         predicted: (n,) classes.

@@ -1,4 +1,4 @@
-"""Labels of each worker counted by what a trained classifier and the other labels say of the task's class."""
+"""Labels of each worker, counted by the class that a trained classifier and the other labels predict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def counts_by_classifier(annotations: Annotations, log_p: Tensor) -> FloatArray:
 
     Args:
         annotations: of n tasks.
-        log_p: (n, C) float64, of the classifier, best without having seen the task's labels.
+        log_p: (n, C) float64, of the classifier, preferably without having seen the task's labels.
     """
     q, best, best_counts = softmax(log_p), -np.inf, torch.zeros(())
     for k, shared in enumerate(_SHARED):
@@ -50,7 +50,7 @@ def _prior(counts: Tensor) -> Tensor:
 def without_task(inputs: AnyArray, probabilities: FloatArray) -> FloatArray:
     """(S, n, C) log p that a ridge regression of the classifier's log p on the inputs of the other tasks predicts.
 
-    A network knows the labels that it was trained on by heart; what it learnt of other tasks says more of a label.
+    A network memorises the labels that it was trained on; a fit without a task judges its labels better.
     Leaving out a task is exact: ``f_i - (y_i - f_i) h_i / (1 - h_i)`` with h the leverages of the fit f.
 
     Args:
@@ -77,10 +77,10 @@ def without_task(inputs: AnyArray, probabilities: FloatArray) -> FloatArray:
 
 
 def counts_of_problem(problem: Problem, probabilities: FloatArray) -> FloatArray:
-    """(S, R, C, C) float32 counts of the classifiers of S seeds, of the classes as these name them.
+    """(S, R, C, C) float32 counts by the classifiers of S seeds, with the classes as these name them.
 
     Args:
-        problem: what they were trained on.
+        problem: the data they were trained on.
         probabilities: (S, n, C) of its tasks, the training tasks first.
     """
     n, a = problem.n_train, problem.n_train_annotations

@@ -52,7 +52,7 @@ class SelectionScore:
         return self.metric.replace("valid_", "validation_")
 
     def better(self, value: T) -> T:
-        """What is the higher, the better the score."""
+        """Change the sign where lower is better."""
         return -value if self.lowest else value
 
 
@@ -60,11 +60,11 @@ ACCURACY = SelectionScore("valid_accuracy", "accuracy")
 SPAN_F1 = SelectionScore("valid_span_f1", "F1 of spans")
 RMSE = SelectionScore("valid_rmse", "RMSE", lowest=True)
 SCORES: Mapping[str, SelectionScore] = {score.metric: score for score in (SPAN_F1, RMSE, ACCURACY)}
-"""By the name of their curve; of several that a run has, the first counts."""
+"""Name of the curve -> score; of several in a run, the first counts."""
 
 
 def selection_score(dataset: Labelled) -> SelectionScore:
-    """What results on a dataset are chosen by: nearly all tokens are outside of spans, so that taggers go by spans.
+    """Score that chooses results on a dataset; F1 of spans for taggers, as nearly all tokens are outside of spans.
 
     Examples:
         >>> import crowdcore as cc
@@ -82,7 +82,7 @@ def recorded_score(scores: Mapping[str, float]) -> SelectionScore | None:
 
 
 def selecting(metrics: Mapping[str, FloatArray]) -> tuple[FloatArray | None, FloatArray | None]:
-    """What selects an epoch, (S,) the higher the better, and among equals (S,) the lower the better.
+    """Values that select an epoch, (S,) higher is better, and that break ties, (S,) lower is better.
 
     None where nothing was validated.
     """
@@ -130,9 +130,7 @@ _WORDS = {
 def curve_metrics(metrics: Iterable[str]) -> dict[str, str]:
     """Metric -> its title, the most informative first."""
     names = dict.fromkeys(metrics)
-    return {
-        name: in_words(name) for name in [*(n for n in _WORDS if n in names), *(n for n in names if n not in _WORDS)]
-    }
+    return {name: in_words(name) for name in {**_WORDS, **names} if name in names}
 
 
 def in_words(metric: str) -> str:
@@ -141,7 +139,7 @@ def in_words(metric: str) -> str:
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric is a share of tasks, written as a percentage."""
+    """Return True for a metric that is a share of tasks, written as a percentage."""
     return metric.endswith(("_accuracy", "_f1"))
 
 

@@ -63,19 +63,19 @@ KINDS = {
     "logmel": "Log-mel statistics of the sounds",
     "given": "Your own embeddings",
 }
-"""Name -> what it is."""
+"""Name -> description."""
 _RAW = "The network learns from raw pixels; few are learnt better from the features that “crowdcore embed” makes."
-_SAMPLE = {"tfidf": 200, "sentences": 20, "efficientnet": 20, "pixels": 20, "logmel": 20}  # tasks that tell the time
+_SAMPLE = {"tfidf": 200, "sentences": 20, "efficientnet": 20, "pixels": 20, "logmel": 20}  # tasks of a timed trial
 
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """A dataset with something to look at.
+    """A dataset with inputs for a classifier.
 
     Args:
         dataset: with features or pixels for every task; tasks that have none were left out.
         kind: one of `KINDS`.
-        texts: what makes the same features from new texts, for TF-IDF.
+        texts: makes the same features from new texts, for TF-IDF.
     """
 
     dataset: CrowdDataset
@@ -84,7 +84,7 @@ class Embedded:
 
 
 def kinds_of(dataset: CrowdDataset) -> list[str]:
-    """Kinds that a dataset's media allow, the usual one first: a pretrained network only where it is here."""
+    """Kinds that a dataset's media allow, the usual one first: a pretrained network only where it is installed."""
     kinds = ["tfidf"] if image_names(dataset, "text") is not None else []
     kinds += ["sentences"] if kinds and sentence_models() else []
     stored = dataset.media.images if dataset.media else None
@@ -124,14 +124,14 @@ def embed(
     device: str = "auto",
     cache: Path | None = None,
 ) -> Embedded:
-    """Give a dataset what a classifier can look at.
+    """Give a dataset the features or pixels that a classifier needs.
 
     Args:
         dataset: tasks with texts, images or sounds.
         kind: one of `KINDS`; "auto" is the first of `kinds_of`, or "given".
         given: for "given": a .npy file with a row per task, in their order, or a further column of the annotations.
-        model: for "sentences": name or folder of a model of sentence-transformers that is here; default: the first
-            in Hugging Face's cache.
+        model: for "sentences": name or folder of a local model of sentence-transformers; default: the first in Hugging
+            Face's cache.
         side: of images that are read; see `read_images`.
         accept: leave out tasks whose text is empty, or whose image or sound cannot be used.
         allow_urls: fetch images that are addresses.
@@ -139,7 +139,7 @@ def embed(
         cache: folder for pixels; default next to the downloaded datasets.
 
     Raises:
-        DataError: there is nothing to make features from, or tasks would be left out and that was not accepted.
+        DataError: there is nothing to make features from, or tasks would be left out without ``accept``.
         SettingError: no such kind.
         CrowdError: a library, a model or weights are not here.
 
@@ -165,14 +165,18 @@ def embed(
         if kind == "tfidf":
             from crowdcore.learning.networks.texts import text_features
 
-            return Embedded((rows := text_features(dataset))[0], kind, rows[1])
+            with_texts, extractor = text_features(dataset)
+            return Embedded(with_texts, kind, extractor)
         return Embedded(_with_features(dataset, _sentences(given_texts(dataset).tolist(), model, device)), kind)
     if kind == "logmel":
         return Embedded(_with_sounds(dataset, accept), kind)
     stored = dataset.media.images if dataset.media else None
     if kind == "pixels" or stored is None:
         most = SIDE if kind == "pixels" else SIDES[1]
-        dataset = _present(read_images(dataset, side, most, accept=accept, allow_urls=allow_urls, cache=cache))
+        dataset = read_images(dataset, side, most, accept=accept, allow_urls=allow_urls, cache=cache)
+        assert dataset.media is not None and dataset.media.images is not None
+        if not (present := dataset.media.images.present).all():
+            dataset = take_tasks(dataset, np.flatnonzero(present))
     if kind == "efficientnet":
         media = dataset.media or Media()
         assert media.images is not None
@@ -228,12 +232,12 @@ def check_inputs(dataset: CrowdDataset, accept: bool = False, backbone: str = "m
 
 
 def _wants_pixels(backbone: str) -> bool:
-    """Whether image files become pixels for it: it takes images, or is a network of one's own."""
+    """Return True for a backbone that gets the pixels of image files: one that takes images, or one's own network."""
     return ":" in backbone or backbones.wants_images(backbone)
 
 
 def _missing_inputs(dataset: CrowdDataset) -> Literal["", "image", "text", "audio"]:
-    """What inputs must be made from; "" if there are inputs already."""
+    """Kind of media to make inputs from; "" if there are inputs already."""
     bare = dataset.features is None and not dataset.of_words and (dataset.media is None or dataset.media.images is None)
     kinds: tuple[Literal["image", "text", "audio"], ...] = ("image", "text", "audio")
     return next((kind for kind in kinds if bare and image_names(dataset, kind) is not None), "")
@@ -248,13 +252,13 @@ def prepare(
 
     Args:
         source: the dataset, or its name or path.
-        folder: where to.
-        kind: see `embed`, as for the other arguments.
+        folder: folder to write.
+        kind: see `embed`.
         accept: see `embed`.
-        settings: others of `embed`.
+        settings: other arguments of `embed`.
 
     Returns:
-        ``dataset``, ``tasks``, ``kind``; ``kinds`` that are possible and ``seconds`` that it takes, or the place
+        ``dataset``, ``tasks``, ``kind``; the possible ``kinds`` and the ``seconds`` that it takes, or the folder
         ``written`` and ``notes`` on tasks that were left out.
 
     Raises:
@@ -277,9 +281,9 @@ def prepare(
 
 
 def estimate_seconds(dataset: CrowdDataset, kind: str, **settings: Any) -> float | None:
-    """Seconds that `embed` will take, from trials on some tasks; None where these tell nothing.
+    """Seconds that `embed` will take, from trials on some tasks; None where these fail.
 
-    The first trial also tells what is spent once, such as loading a library; the second what a task takes.
+    The first trial includes what is spent once, such as loading a library; the second measures the time per task.
 
     Raises:
         DataError: all tasks were tried, and `embed` would refuse them.
@@ -299,13 +303,6 @@ def estimate_seconds(dataset: CrowdDataset, kind: str, **settings: Any) -> float
                 return None
             taken[n] = time.perf_counter() - began
     return taken[few] + (dataset.n_tasks - few) * taken[most] / most
-
-
-def _present(dataset: CrowdDataset) -> CrowdDataset:
-    """Only the tasks with an image."""
-    images = dataset.media.images if dataset.media else None
-    assert images is not None
-    return dataset if images.present.all() else take_tasks(dataset, np.flatnonzero(images.present))
 
 
 def _with_features(dataset: CrowdDataset, features: FloatArray) -> CrowdDataset:
@@ -387,7 +384,7 @@ def _numbers(cell: Any, task: str, column: str) -> AnyArray:
 
 
 def has_efficientnet() -> bool:
-    """Whether the packages of EfficientNet-Lite0 are installed."""
+    """Return True if the packages of EfficientNet-Lite0 are installed."""
     return all(map(find_spec, PACKAGES))
 
 
@@ -423,11 +420,12 @@ def _computed(images: Rows, present: np.ndarray, device: str) -> np.ndarray:
 
     from crowdcore.learning.training.device import resolve_device
 
-    network = _network().to(home := resolve_device(device))
+    target = resolve_device(device)
+    network = _network().to(target)
     parts = []
     with torch.no_grad():
         for start in range(0, len(present), _AT_ONCE):
-            rows = torch.from_numpy(np.ascontiguousarray(images[present[start : start + _AT_ONCE]])).to(home)
+            rows = torch.from_numpy(np.ascontiguousarray(images[present[start : start + _AT_ONCE]])).to(target)
             parts.append(network.extract_features(_prepared(rows)).mean((-2, -1)).cpu().numpy())
     return np.concatenate(parts)
 

@@ -1,7 +1,7 @@
-"""Methods and networks as lists and forms show them, lines that choose them, and what a dataset can be trained with.
+"""Methods and networks for lists and forms, the lines that name them, and those that fit a dataset.
 
-Those that come along are described by their source and by `crowdcore.learning.method_settings`, without torch; one
-whose settings are in its own file, or in another package, is imported, and with it torch.
+Built-in ones are described by their source and by `crowdcore.learning.method_settings`, without torch; one whose
+settings are in its own file, or in another package, is imported, and with it torch.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from crowdcore.core.settings import FormField, Settings, changed_settings, check
 from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.report import plural
-from crowdcore.learning import backbones as networks, method_settings as of, methods, settings as shared
+from crowdcore.learning import backbones as networks, method_settings, methods, settings as trainer_settings
 from crowdcore.learning.settings import TrainSettings, drop_retired
 
 Kind = Literal["classes", "ratings"]
-"""What the labels are, which decides the methods; tags are classes."""
+"""Kind of the labels, which decides the methods; tags are classes."""
 FIRST = ("auto", "crowd-layer", "trace", "conal")
 """Methods that lists begin with: the one suggested, then those of the papers' comparison."""
-_RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # what a method may recover that does not say
+_RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # assumed of a method that declares nothing
 _log = logging.getLogger("crowdcore")
 
 
@@ -36,14 +36,14 @@ class Learner:
     """A method or a network.
 
     Attributes:
-        title: for people.
+        title: name for people.
         description: first paragraph of its docstring.
         settings: model of its settings.
-        paper: where it is from; "" for a network.
+        paper: its paper; "" for a network.
         variants: value of the setting ``variant`` -> settings, the trainer's among them, that come with it.
         recovers: the parts of a result that a method fills.
-        images: whether a network takes images.
-        sentences: whether a network reads words of whole sentences.
+        images: True for a network that takes images.
+        sentences: True for a network that reads words of whole sentences.
     """
 
     title: str
@@ -69,7 +69,7 @@ def _learner(facts: Mapping[str, Any], settings: type[Settings]) -> Learner:
 
 
 def _imported(member: type[Any]) -> Learner:
-    """A method or network that describes itself."""
+    """Describe a method or network by its class."""
     facts = {name: getattr(member, name) for name in _FACTS if hasattr(member, name)}
     words = " ".join((member.__doc__ or "").strip().split("\n\n")[0].split())
     if not facts.get("recovers") and hasattr(member, "recovered") and "recovered" in vars(member):
@@ -88,9 +88,9 @@ def _backbones() -> dict[str, Learner]:
 
 
 def _settings_of(facts: Mapping[str, Any]) -> type[Settings] | None:
-    """The settings of a method or network by its description; None where they are not in our modules of settings."""
+    """Settings of a described method or network; None where they are not in our modules of settings."""
     name = facts.get("Settings", "Settings")
-    model: type[Settings] | None = getattr(of, name, None) or getattr(shared, name, None)
+    model: type[Settings] | None = getattr(method_settings, name, None) or getattr(trainer_settings, name, None)
     return model
 
 
@@ -115,8 +115,7 @@ def kind_of(dataset: Labelled) -> Kind:
 def learners(kind: Kind = "classes") -> dict[str, str]:
     """Name -> title of every method for such labels, `FIRST` first."""
     known = _methods(kind)
-    names = [*(name for name in FIRST if name in known), *(name for name in known if name not in FIRST)]
-    return {name: known[name].title for name in names}
+    return {name: known[name].title for name in dict.fromkeys((*FIRST, *known)) if name in known}
 
 
 def recovering(part: str) -> list[str]:
@@ -131,7 +130,7 @@ def about_method(name: str, kind: Kind = "classes") -> Learner:
         SettingError: there is none.
     """
     known = _methods(kind)
-    if kind == "classes" and ":" in name:  # of one's own, which only its user's commands and runs import
+    if kind == "classes" and ":" in name:  # one's own method, which only its user's commands and runs import
         return Learner(name.partition(":")[2], "", Settings)
     if name not in known:
         raise SettingError("method", "name one that exists", name, f"Known: {', '.join(known)}.")
@@ -144,7 +143,7 @@ def about_backbone(name: str) -> Learner:
 
 
 def backbones(dataset: Labelled) -> dict[str, str]:
-    """Name -> title of the networks that fit a dataset, the first one best."""
+    """Name -> title of the networks that fit a dataset, the best one first."""
     words = dataset.of_words
     pictures = not dataset.kind.numeric and dataset.media is not None and dataset.media.images is not None
     known = _backbones()
@@ -155,7 +154,7 @@ def backbones(dataset: Labelled) -> dict[str, str]:
 
 
 def devices() -> dict[str, str]:
-    """What "device" can be here, and in words: the processor, and the CUDA devices that the driver lists."""
+    """Value of "device" -> title: the processor, and the CUDA devices that the driver lists."""
     cards = Path("/proc/driver/nvidia/gpus")
     n = len(list(cards.iterdir())) if cards.is_dir() else 0
     own = {f"cuda:{k}": f"GPU {k}" for k in range(n if n > 1 else 0)}
@@ -163,7 +162,7 @@ def devices() -> dict[str, str]:
 
 
 def setting_title(name: str, method: str = "") -> str:
-    """A setting of a method, or of the trainer, in words."""
+    """Title of a setting of a method or of the trainer."""
     models: list[type[Settings]] = [TrainSettings]
     models[:0] = [known[method].settings for known in (_methods("classes"), _methods("ratings")) if method in known]
     for model in models:
@@ -178,7 +177,7 @@ def settings_in_words(settings: Mapping[str, Any], method: str = "") -> list[str
     for name, value in settings.items():
         if name == "backbone_settings" and isinstance(value, Mapping):
             network = _backbones().get(str(settings.get("backbone", "mlp")))
-            fields = network.fields if network else {}  # none of a network of one's own
+            fields = network.fields if network else {}  # unknown for one's own network
             words += [f"{fields[n].title if n in fields else n} {value_in_words(v)}" for n, v in value.items()]
         else:
             words.append(f"{setting_title(name, method)} {value_in_words(value)}")
@@ -191,14 +190,14 @@ def value_in_words(value: object) -> str:
 
 
 OWN_TRAINING = tuple(name for name in TrainSettings.model_fields if name not in {"backbone", "backbone_settings"})
-"""Settings of the trainer that the line of a method may hold for that method alone."""
+"""Settings of the trainer that the line of a method may set for that method alone."""
 
 
 def read_method(line: str, kind: Kind = "classes") -> tuple[str, dict[str, Any]]:
-    """Method and settings of a line such as ``conal regularisation=0 lr=0.01``; the trainer's hold for it alone.
+    """Read method and settings from a line such as ``conal regularisation=0 lr=0.01``.
 
     Raises:
-        SettingError: no such method, a setting that neither it nor the trainer has, or a value that it does not take.
+        SettingError: no such method, a setting that neither it nor the trainer has, or a value out of bounds.
     """
     method, settings = spelling.read(line)
     own = about_method(method, kind).settings
@@ -213,7 +212,7 @@ def read_method(line: str, kind: Kind = "classes") -> tuple[str, dict[str, Any]]
 
 
 def spell_method(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -> str:
-    """The line of a method; its own settings that are its defaults, or those of its variant, are left out."""
+    """Write the line of a method; its own settings at their defaults, or at those of its variant, are left out."""
     own = about_method(method, kind).settings
     usual = dict(own()) | variant_settings(method, settings, kind)
     return spelling.spell(method, {k: v for k, v in settings.items() if k not in own.model_fields or usual[k] != v})
@@ -226,7 +225,7 @@ def own_line(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -
 
 
 def variant_settings(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -> dict[str, Any]:
-    """Settings, the method's own and the trainer's, that come with the variant that the settings choose."""
+    """Settings, the method's own and the trainer's, that come with the chosen variant."""
     about = about_method(method, kind)
     usual = about.settings.model_fields["variant"].default if about.variants else ""
     return dict(about.variants.get(settings.get("variant", usual), {}))
@@ -235,7 +234,7 @@ def variant_settings(method: str, settings: Mapping[str, Any], kind: Kind = "cla
 def run_settings(
     method: str, own: Mapping[str, Any], shared: Mapping[str, Any], kind: Kind = "classes"
 ) -> dict[str, Any]:
-    """The settings that a run is given: the method's line > shared settings > the method's defaults.
+    """Settings of a run, by precedence: the method's line > shared settings > the method's defaults.
 
     Args:
         method: its name.
@@ -249,7 +248,7 @@ def run_settings(
 
 
 def usual_method(dataset: Labelled) -> str:
-    """The crowd layer, which explains labels of every kind, where they are numbers or tags; CoNAL of classes."""
+    """Default method: CoNAL for classes, the crowd layer for ratings and tags."""
     return "crowd-layer" if dataset.kind.numeric or dataset.of_words else "conal"
 
 
@@ -260,12 +259,12 @@ def suggested_methods(dataset: Labelled) -> list[str]:
 
 
 def plantable(dataset: Labelled) -> bool:
-    """Whether nobody has labelled a dataset whose true classes are known: one to plant a crowd on."""
+    """Return True for a dataset with true classes and without labels: one to plant a crowd on."""
     return not dataset.kind.numeric and dataset.n_annotations == 0 and bool(dataset.known.any())
 
 
 def embeddable(dataset: Labelled) -> str:
-    """The texts, images or sounds, in words, of labelled tasks without features; "" if there are none."""
+    """Number of texts, images or sounds of labelled tasks without features, in words; "" if there are none."""
     bare = not dataset.kind.numeric and dataset.features is None and dataset.n_annotations > 0
     if not bare or dataset.media is None or dataset.media.images is not None:
         return ""
@@ -276,7 +275,7 @@ def embeddable(dataset: Labelled) -> str:
 
 
 def untrainable(dataset: Labelled) -> str:
-    """Why nothing can be trained on a dataset, and what would help; empty if something can."""
+    """Reason why nothing can be trained on a dataset, with the remedy; "" if something can."""
     if dataset.n_annotations == 0:
         plant = "Plant a crowd on its true classes on the page Sandbox, or open" if plantable(dataset) else "Open"
         return (

@@ -47,7 +47,7 @@ Start: TypeAlias = Literal["identity", "votes", "dawid-skene", "trace", "best-of
 
 
 def start_of(what: str, default: Start, source: str = "") -> Any:
-    """Where matrices start; ``source`` gives the paper that has the default."""
+    """Setting for the start of matrices; ``source`` is the paper that has the default."""
     words = (
         "Identity; confusions under the vote shares; or a first stage that learns one confusion per worker, from "
         "Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower training "
@@ -108,7 +108,7 @@ class CommonNoiseSettings(StartSettings):
 
 
 class TaskConfusionSettings(Settings):
-    """Settings of methods with such confusions."""
+    """Settings of methods with confusions per task."""
 
     embedding: int = setting(16, "Embedding size", "Dimension of the embeddings of tasks and workers.", ge=1)
     right: float = setting(0.9, "Probability of a right label, η", "η of every worker at the start.", gt=0, lt=1)
@@ -153,7 +153,7 @@ class AggregateSettings(Settings):
 
 
 class EmOptions(Settings):
-    """Settings of the EM."""
+    """Settings of EM with Gaussian classes."""
 
     rounds: int = setting(20, "Rounds", "Rounds of EM, starting from vote shares.", ge=1)
     balance: float | None = setting(
@@ -191,7 +191,7 @@ class EmOptions(Settings):
 
 
 class FeaturesSeen(Settings):
-    """Which features without labels shape the classes."""
+    """Choice of the features without labels that shape the classes."""
 
     unlabelled: Literal["no", "validation", "all"] = setting(
         "no",
@@ -365,7 +365,7 @@ class DlEmSettings(EmSettings):
 
 
 class GaussianEmSettings(GaussianSettings):
-    """Settings of the method."""
+    """Settings of gaussian-em."""
 
     label_smoothing: float = setting(
         0.05, "Label smoothing", "Share of the targets that is spread evenly over all classes.", ge=0, lt=1

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from crowdcore.core.errors import SettingError, did_you_mean
+
+Rows: TypeAlias = tuple[tuple[str, Mapping[str, Any]], ...]
 
 
 @dataclass(frozen=True)
@@ -17,13 +19,13 @@ class Preset:
     """Methods with settings that belong to one table.
 
     Args:
-        name: what to ask for.
-        title: for people.
-        dataset: what the table is about; its runs can be had on any other dataset, too.
+        name: key in `PRESETS`.
+        title: name for people.
+        dataset: dataset of the table; its runs work on any other one, too.
         methods: (method, settings) of each row; settings of the trainer among them hold for that row only.
         training: settings of the trainer that all rows share.
         seeds: replicas of every row.
-        note: in what the table may differ from the documented one; "" in nothing.
+        note: difference from the documented table; "" without.
 
     Examples:
         >>> [own for _, own in get("labelme-table-2").methods][0]
@@ -33,7 +35,7 @@ class Preset:
     name: str
     title: str
     dataset: str
-    methods: tuple[tuple[str, Mapping[str, Any]], ...]
+    methods: Rows
     training: Mapping[str, Any]
     seeds: tuple[int, ...]
     note: str = ""
@@ -45,7 +47,7 @@ class Preset:
 
     @property
     def labels(self) -> list[str]:
-        """What to call each row: ``dl-mv (targets=hard)``."""
+        """Label of each row, such as ``dl-mv (targets=hard)``."""
         own = [(method, ", ".join(f"{name}={v}" for name, v in settings.items())) for method, settings in self.methods]
         return [f"{method} ({words})" if words else method for method, words in own]
 
@@ -108,30 +110,22 @@ _HELD_OUT = {
 }
 
 
-def _table(dataset: str) -> Preset:
-    """All methods under one protocol."""
-    rows = (*_BASELINES, *_OWN[dataset], ("conal-groups", {}), ("dl-true", {}))
-    title = f"{_TITLES[dataset]}: all methods"
-    return Preset(f"{dataset}-table", title, dataset, rows, _PROTOCOL[dataset], tuple(range(10)), _HELD_OUT[dataset])
+def _tables(dataset: str) -> Iterator[Preset]:
+    """All methods under one protocol, and CoNAL's own tables."""
+
+    def table(suffix: str, title: str, rows: Rows, n_seeds: int = 5, note: str = "") -> Preset:
+        title = f"{_TITLES[dataset]}: {title}"
+        return Preset(f"{dataset}-{suffix}", title, dataset, rows, _PROTOCOL[dataset], tuple(range(n_seeds)), note)
+
+    every = (*_BASELINES, *_OWN[dataset], ("conal-groups", {}), ("dl-true", {}))
+    yield table("table", "all methods", every, 10, _HELD_OUT[dataset])
+    strengths = tuple(("conal", {"regularisation": strength}) for strength in (0.0, 1e-4, 1e-5, 1e-6))
+    yield table("table-2", "λ of CoNAL (Table 2)", strengths)
+    layers: Rows = (("crowd-layer", {}), ("crowd-layer-over", {}), ("conal", {}))
+    yield table("table-3", "over-parameterised crowd layer (Table 3)", layers)
 
 
-def _table_2(dataset: str) -> Preset:
-    """CoNAL's λ."""
-    rows = tuple(("conal", {"regularisation": strength}) for strength in (0.0, 1e-4, 1e-5, 1e-6))
-    title = f"{_TITLES[dataset]}: λ of CoNAL (Table 2)"
-    return Preset(f"{dataset}-table-2", title, dataset, rows, _PROTOCOL[dataset], tuple(range(5)))
-
-
-def _table_3(dataset: str) -> Preset:
-    """Whether more numbers in the noise layers explain CoNAL."""
-    rows: tuple[tuple[str, dict[str, Any]], ...] = tuple((m, {}) for m in ("crowd-layer", "crowd-layer-over", "conal"))
-    title = f"{_TITLES[dataset]}: over-parameterised crowd layer (Table 3)"
-    return Preset(f"{dataset}-table-3", title, dataset, rows, _PROTOCOL[dataset], tuple(range(5)))
-
-
-PRESETS: Mapping[str, Preset] = {
-    preset.name: preset for dataset in _TITLES for preset in (_table(dataset), _table_2(dataset), _table_3(dataset))
-}
+PRESETS: Mapping[str, Preset] = {preset.name: preset for dataset in _TITLES for preset in _tables(dataset)}
 """Name -> preset."""
 
 

@@ -15,10 +15,8 @@ from crowdcore.core.settings import Settings, setting
 SEEDS = 6
 """Default number of seeds: the fewest with which a test over seeds can find a difference at 5 %."""
 
-
 swept: dict[str, Any] = {"swept": True}
 """``Field(..., json_schema_extra=swept)``: replicas of one stack may differ in this setting."""
-
 
 RETIRED: Mapping[str, tuple[Any, str]] = {
     "feed": ("auto", "inputs are kept on the device where they fit"),
@@ -28,11 +26,11 @@ RETIRED: Mapping[str, tuple[Any, str]] = {
     "holdout_seed": (0, "the same tasks are held out in every run"),
     "networks": (1, "several networks predicted no better than one"),
 }
-"""Settings of earlier releases -> their default, and what holds now; calls and recorded runs may still name them."""
+"""Settings of earlier releases -> default, and what happens now; calls and recorded runs may still name them."""
 
 
 def drop_retired(settings: Mapping[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
-    """The settings without `RETIRED` ones, save those that a method has itself; a warning names those that differ."""
+    """Drop `RETIRED` settings, except those that a method has itself; warn of values that differ from the default."""
     for name, value in settings.items():
         if name in RETIRED and name not in known and value != RETIRED[name][0]:
             warnings.warn(f"The setting {name!r} has no effect any more: {RETIRED[name][1]}.", DeprecationWarning, 2)
@@ -40,14 +38,14 @@ def drop_retired(settings: Mapping[str, Any], known: Collection[str] = ()) -> di
 
 
 class Execution(NamedTuple):
-    """How training is carried out, which no user needs to choose: tests and benchmarks compare the ways.
+    """Ways to carry out training, which tests and benchmarks compare; users need not choose.
 
     Attributes:
-        feed: whether inputs are kept on the device, or every batch is gathered on the host ("stream").
-        stack: whether replicas train side by side ("all"), one after another ("none"), or as it pays.
-        record: whether a step is recorded once and replayed, where the run is long enough.
-        holdout_seed: which tasks are held out.
-        brief: whether only tasks are predicted, by fewer fits: workers are neither counted nor decomposed.
+        feed: keep inputs on the device, or gather every batch on the host ("stream").
+        stack: train replicas side by side ("all"), one after another ("none"), or as it pays.
+        record: record a step once and replay it, where the run is long enough.
+        holdout_seed: seed of the draw of held-out tasks.
+        brief: predict tasks only, by fewer fits: workers are neither counted nor decomposed.
     """
 
     feed: Literal["auto", "device", "stream"] = "auto"
@@ -62,7 +60,7 @@ _execution: ContextVar[Execution] = ContextVar("execution", default=_USUAL)
 
 
 def execution() -> Execution:
-    """Execution of training on this machine."""
+    """Return the way in which training is carried out now."""
     return _execution.get()
 
 

@@ -163,7 +163,7 @@ class Trials:
         return listen
 
     def _select_on(self) -> str:
-        """What selects epochs of trials: the same labels as in the run."""
+        """Value of ``select_on`` in trials: the same labels as in the run."""
         by = self.problem.validated_on
         return "none" if not by else "gold" if by_gold(by) else "consensus"
 

@@ -1,4 +1,4 @@
-"""What selects the epoch: the words that a result keeps (``validated_on``), and the way that they stand for."""
+"""Selection of the epoch: the words that a result keeps (``validated_on``), and the way that they stand for."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ WAYS: Mapping[Way, str] = {
 }
 """The ways to select an epoch, in words."""
 SPLIT = "the valid split"
-"""Where labels that select are, if not among training tasks."""
+"""Place of the selecting labels, if not among training tasks."""
 
 
 def held_out(n: int, seed: int) -> str:
-    """Where labels that select are, if a run sets training tasks aside."""
+    """Place of the selecting labels, if a run sets training tasks aside."""
     return f"{n} training tasks held out (seed {seed})"
 
 
 def selected_by(validated_on: str) -> Way:
-    """How the epoch of a result was selected, by its ``validated_on``; "" without selection.
+    """Way in which the epoch of a result was selected, from its ``validated_on`` ("" without selection).
 
     >>> WAYS[selected_by("majority vote of the valid split")]
     'crowd labels held out'
@@ -36,5 +36,5 @@ def selected_by(validated_on: str) -> Way:
 
 
 def by_gold(validated_on: str) -> bool:
-    """Whether true classes or ratings select the epoch."""
+    """Return True if true classes or ratings select the epoch."""
     return validated_on.startswith("gold")

@@ -35,11 +35,11 @@ def get(name: str | type[Backbone]) -> type[Backbone]:
 
 
 _OWN: dict[str, Any] = {}
-"""Name -> what makes a network, or a network, that no other process could import."""
+"""Name -> network, or factory of networks, that no other process could import."""
 
 
 def named(network: Any) -> str:
-    """The name of what is handed in as a network: a name, a class or function that makes one, or a network.
+    """Name a network that is given by name, as a class or function that makes one, or as a module.
 
     Raises:
         SettingError: something else.
@@ -74,17 +74,17 @@ def _user_factory(name: str) -> Any:
 
 
 def wants_images(name: str) -> bool:
-    """Whether the backbone prefers images where a dataset has both images and features."""
+    """Return True if the backbone prefers images where a dataset has both images and features."""
     return ":" not in name and REGISTRY.find(name).images
 
 
 def fills_device(name: str) -> bool:
-    """Whether replicas of the backbone run one after another (one's own classes always do)."""
+    """Return True if replicas of the backbone run one after another (one's own classes always do)."""
     return ":" in name or REGISTRY.find(name).fills_device
 
 
 def build(name: str, input_shape: tuple[int, ...], n_outputs: int, settings: Mapping[str, Any]) -> nn.Module:
-    """A fresh backbone.
+    """Build a fresh backbone.
 
     Args:
         name: one of `names`, or ``"package.module:Class"``, which is called with ``settings`` as keywords and must
@@ -115,9 +115,9 @@ def build(name: str, input_shape: tuple[int, ...], n_outputs: int, settings: Map
         raise SettingError("backbone", "make a torch.nn.Module", type(module).__name__)
     training = module.training
     with torch.no_grad():
-        got = tuple(module.eval()(torch.zeros(2, *input_shape)).shape)
-    if got != (2, n_outputs):
+        shape = tuple(module.eval()(torch.zeros(2, *input_shape)).shape)
+    if shape != (2, n_outputs):
         raise SettingError(
-            "backbone", f"map (2, {', '.join(map(str, input_shape))}) to (2, {n_outputs})", got, f"This is {name}."
+            "backbone", f"map (2, {', '.join(map(str, input_shape))}) to (2, {n_outputs})", shape, f"This is {name}."
         )
     return own_dropout(module.train(training))

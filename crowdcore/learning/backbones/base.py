@@ -17,11 +17,11 @@ class Backbone(nn.Module):
     title: ClassVar[str]
     Settings: ClassVar[type[Settings]] = Settings
     images: ClassVar[bool] = False
-    """Whether it takes images (channels, H, W) rather than features."""
+    """True if it takes images (channels, H, W) rather than features."""
     sentences: ClassVar[bool] = False
-    """Whether it reads the words of whole sentences rather than features."""
+    """True if it reads the words of whole sentences rather than features."""
     fills_device: ClassVar[bool] = False
-    """Whether one replica keeps the device busy, so that replicas run one after another."""
+    """True if one replica keeps the device busy, so that replicas run one after another."""
 
     def __init__(self, input_shape: tuple[int, ...], n_outputs: int, settings: Any) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Backbone(nn.Module):
 
 
 def image_channels(name: str, input_shape: tuple[int, ...], smallest: int) -> int:
-    """Channels of the images, or a refusal when the inputs are no images that large.
+    """Return the channels of the images; refuse other inputs, and images that are too small.
 
     Raises:
         DataError: features instead of images, or images that are too small.

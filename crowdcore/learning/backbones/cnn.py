@@ -92,12 +92,9 @@ class _Block(nn.Module):
             nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
             nn.BatchNorm2d(n_out),
         )
-        same = n_in == n_out and stride == 1
-        self.shortcut = (
-            nn.Identity()
-            if same
-            else nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
-        )
+        self.shortcut: nn.Module = nn.Identity()
+        if n_in != n_out or stride != 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.path(x) + self.shortcut(x))

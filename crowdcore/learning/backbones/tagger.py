@@ -23,7 +23,7 @@ class Tagger(Backbone):
 
     Its inputs are tokens, (B, 5) as `word_rows` makes them; tokens that follow each other with the same sentence number
     are a sentence. For the convolution, sentences lie in one line with zeros between them; the GRU reads the first
-    tokens of all sentences, then the second ones of those that have them, and so on. So nothing is filled up.
+    tokens of all sentences, then the second ones of those that have them, and so on. So nothing is padded.
     """
 
     name: ClassVar[str] = "tagger"

@@ -15,12 +15,12 @@ from crowdcore.learning.results.result import Result, TrainingResult
 from crowdcore.learning.validation import WAYS, selected_by
 
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
-"""How latent classes were named, in words."""
+"""Ways to name latent classes, in words."""
 SELECTION = "what selected their epoch"
 
 
 def names_by(result: TrainingResult) -> str:
-    """How a result's latent classes were named: a key of `NAMES`."""
+    """Way in which a result's latent classes were named: a key of `NAMES`."""
     return str(result.training.get("names", "as-trained"))
 
 
@@ -41,11 +41,11 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
         "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),
         "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
     }
-    for what, value in properties.items():
+    for name, value in properties.items():
         groups = _group_by(results, value)
         if len(groups) > 1:
-            remedy = " Compare them at their last epoch." if what == SELECTION else ""
-            sentences.append(f"These runs differ in {what}: {_list_groups(groups)}.{remedy}")
+            remedy = " Compare them at their last epoch." if name == SELECTION else ""
+            sentences.append(f"These runs differ in {name}: {_list_groups(groups)}.{remedy}")
     for way in WAYS:
         members = {name: r for name, r in results.items() if selected_by(r.validated_on) == way}
         groups = _group_by(members, lambda r: r.validated_on)
@@ -80,11 +80,11 @@ def _list_groups(groups: Mapping[str, Sequence[str]]) -> str:
 
 Seen = Literal["no", "validation", "all"]
 SEEN: Mapping[Seen, str] = {"no": "none", "validation": "validation features", "all": "the test features themselves"}
-"""Value of the setting ``unlabelled`` -> which features without labels a method saw, in words."""
+"""Value of the setting ``unlabelled`` -> features without labels that a method saw, in words."""
 
 
 def features_seen(result: TrainingResult) -> Seen:
-    """Which features without labels a run saw, or any part of the mean that it chose; most methods see none."""
+    """Features without labels that a run saw, or any part of the mean that it chose; most methods see none."""
     parts = spelling.read_mean(result.settings.get("chosen") or result.method)
     own = [result.settings, *(spelling.read(part.line)[1] for part in parts)]
     return max((settings.get("unlabelled", "no") for settings in own), key=list(SEEN).index)
@@ -113,8 +113,8 @@ class JudgedTasks:
 
     Attributes:
         task: (n,) task numbers of the dataset.
-        right: name -> (S, n) whether each seed is right.
-        ensemble: name -> (n,) whether the mean of the seeds' probabilities is right.
+        right: name -> (S, n) True where a seed is right.
+        ensemble: name -> (n,) True where the mean of the seeds' probabilities is right.
     """
 
     task: IntArray
@@ -159,7 +159,7 @@ def explain_missing_gold(results: Sequence[Result]) -> str:
     if any(len(gold_on_test(r)) for r in results):
         return ""
     names = ", ".join(dict.fromkeys(r.dataset for r in results))
-    what = "error" if any(r.numeric for r in results) else "accuracy"
+    score = "error" if any(r.numeric for r in results) else "accuracy"
     if any((r.split == TEST).any() for r in results):
-        return f"The test split of {names} has no gold labels, so {what} cannot be measured."
-    return f"{names} has no test split, so {what} cannot be measured. Give some tasks with gold the split 'test'."
+        return f"The test split of {names} has no gold labels, so {score} cannot be measured."
+    return f"{names} has no test split, so {score} cannot be measured. Give some tasks with gold the split 'test'."

@@ -33,7 +33,7 @@ from crowdcore.learning.validation import WAYS, Way, selected_by
 
 _ALONE = "Choose at least two runs to test whether they differ."
 _NO_TASK = "These runs share no test task, so they cannot be compared task by task."
-_OF_SELECTION = ("select_on", "holdout", "holdout_seed")  # settings in which runs selected in two ways differ
+_OF_SELECTION = ("select_on", "holdout", "holdout_seed")  # settings that may differ between two ways of selection
 
 
 def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> TaskTests | str:

@@ -46,7 +46,7 @@ def spans(result: Any) -> dict[At, FloatArray]:
 
 
 def test_scores(results: Sequence[Result]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
-    """Choose a test score for several results, and evaluate it: RMSE for ratings, F1 of spans for taggers, accuracy."""
+    """Score of several results on test, and its values: RMSE for ratings, F1 of spans for taggers, else accuracy."""
     rated = any(r.numeric for r in results)
     tagged = bool(results) and all(SPAN_F1.on_test in r.curves for r in results)
     values = [spans(r) if tagged else accuracies(r) for r in results]
@@ -142,7 +142,7 @@ def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.D
 
 
 def compare(results: Sequence[TrainingResult] | Mapping[str, TrainingResult]) -> pd.DataFrame:
-    """`scores` of several results, which are named by what sets them apart where no names are given."""
+    """`scores` of several results; without names, each is named by what sets it apart."""
     return scores(results if isinstance(results, Mapping) else name_runs(results))
 
 

@@ -94,7 +94,7 @@ def varying(known: Sequence[Facts]) -> list[str]:
 
 
 def axes(known: Sequence[Facts]) -> list[str]:
-    """The facts to draw accuracy along: numbers that vary, crowds first; then words that vary."""
+    """Facts to draw accuracy along: numbers that vary, those of crowds first; then words that vary."""
     free = [key for key in varying(known) if key not in (*_IDENTITY, "method", f"{_CROWD}seed", f"{_CROWD}tasks")]
     words = [key for key in free if not all(_is_number(one[key]) for one in known if key in one)]
     numbers = [key for key in free if key not in words]

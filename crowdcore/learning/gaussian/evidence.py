@@ -1,4 +1,4 @@
-"""What the workers' labels say of a task: confusions without the task itself, partly pooled over workers."""
+"""Evidence of the labels about a task: confusions without the task itself, partly pooled over workers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Annotations:
         return counts / counts.sum(1, keepdim=True)
 
     def one_of_each_task(self, draw: int) -> Tensor:
-        """(A,) which annotations are a random one of their task, other ones in draw 0 and 1; none where it is alone."""
+        """(A,) True for a random annotation of each task with several; draws 0 and 1 take different ones."""
         shuffled = torch.randperm(len(self.task), generator=torch.Generator().manual_seed(0)).to(self.task.device)
         by_task = shuffled[torch.argsort(self.task[shuffled], stable=True)]
         of_task = torch.bincount(self.task, minlength=self.n_tasks)
@@ -53,7 +53,7 @@ class Annotations:
         return (rank == draw) & (of_task[self.task] > 1)
 
     def where(self, keep: Tensor) -> Annotations:
-        """Some of them, (A,) bool; all tasks remain."""
+        """Select annotations, (A,) bool; all tasks remain."""
         return replace(self, task=self.task[keep], worker=self.worker[keep], label=self.label[keep])
 
     def counts(self, q: Tensor) -> Tensor:
@@ -91,12 +91,12 @@ class Annotations:
 
     @cached_property
     def _paired(self) -> tuple[int, Tensor, Tensor, Tensor, Tensor]:
-        """Step k from one task whose labels are paired to the next; task (over k) and worker of these labels; number of
-        agreeing pairs, and of all."""
+        """Step between tasks whose labels are paired; task (over step) and worker of these labels; number of agreeing
+        pairs, and of all pairs."""
         cells = len(self.task) * min(_LIKELY, self.n_classes) * self.n_classes
         step = max(1, -(-cells // _CELLS))  # evenly spaced tasks are enough
-        some = self.task % step == 0
-        task, worker, label = self.task[some] // step, self.worker[some], self.label[some]
+        paired = self.task % step == 0
+        task, worker, label = self.task[paired] // step, self.worker[paired], self.label[paired]
         counts = torch.bincount(task * self.n_classes + label).double()
         labels = torch.bincount(task).double()
         return step, task, worker, (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
@@ -107,11 +107,11 @@ class Annotations:
         return torch.bincount(self.task, minlength=self.n_tasks).double() - 1
 
     def weight(self, shared: float, without: int = 0) -> Tensor:
-        """(n, 1) what a label counts where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task.
+        """(n, 1) weight of a label where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task.
 
         Args:
             shared: η.
-            without: how many labels of every task are left out.
+            without: number of labels left out of every task.
         """
         return (1 / (1 + (self._n_other_labels - without).clamp_min(0) * shared)).unsqueeze(1)
 
@@ -145,7 +145,7 @@ class Annotations:
 
         Args:
             q: (n, C) posterior of all labels.
-            features: (n, C) f, what the features say.
+            features: (n, C) f, log evidence of the features.
             prior: see `log_terms`.
             shared: η of the weights w_i.
         """
@@ -156,9 +156,9 @@ class Annotations:
             yield task, worker, label, terms, features[task] + weight[task] * (evidence[task] - terms)
 
     def left_out(self, q: Tensor, features: Tensor, prior: Tensor, shared: float) -> tuple[Tensor, float]:
-        """Every label counted against the posterior of its task without it; arguments of `without_each`.
+        """Count every label against the posterior of its task without it; arguments of `without_each`.
 
-        A task's only label takes part in its own judgement: what features leave open would blur the confusions.
+        A task's only label takes part in its own posterior: features alone would blur the confusions.
 
         Returns:
             (R, C, C) expected counts, and the mean log-likelihood of the labels, each left out.

@@ -36,12 +36,12 @@ from crowdcore.learning.validation import by_gold
 _POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 _SMALLEST = 1e-300
 _DRAWS, _ROUNDS = 2, 10  # labels of every task that are held out, one at a time, and rounds of EM without them
-_FEWEST, _MOST = 20, 4096  # tasks with several labels, and tasks, between which they are
+_FEWEST, _MOST = 20, 4096  # fewest tasks with several labels, and most tasks, for which labels are held out
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
 _ENOUGH = 10_000  # tasks to estimate temperature, biases and the space from
-_FEW = 100_000  # numbers
+_FEW = 100_000  # numbers up to which all temperatures are tried at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +99,11 @@ def fit_gaussians(
         start: (n, C) the first q; default: vote shares.
     """
     n, shuffle = len(labelled.x), torch.Generator().manual_seed(seed)
-    q, p, history, shared = annotations.votes() if start is None else start, None, [], settings.shared or 0.0
+    q = annotations.votes() if start is None else start
+    p, history, shared = None, [], settings.shared or 0.0
     counts, pseudo = annotations.counts(q), (settings.smoothing, settings.pooling)
     for _ in range(settings.rounds):
-        # The first round has nothing to say of unlabelled tasks yet.
+        # Unlabelled tasks have no weights before the second round.
         blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
         scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
         every = annotations.log_evidence(q, counts, annotations.prior(counts, *pseudo))
@@ -136,7 +137,7 @@ def fit_gaussians(
 def _temperature(scores: Tensor, evidence: Tensor) -> float:
     """Temperature at which features explain the labels best."""
     scores, evidence = _thinned(scores), _thinned(evidence)
-    at_once = max(1, _FEW // scores.numel())  # a small crowd's at once: each call costs more than its arithmetic
+    at_once = max(1, _FEW // scores.numel())  # for small crowds a call costs more than its arithmetic
     likelihood = [
         torch.logsumexp(log_softmax(some * scores) + evidence, 2).mean(1)
         for some in torch.split(scores.new_tensor(_TEMPERATURES).view(-1, 1, 1), at_once)
@@ -177,8 +178,8 @@ def held_out_power(
 
     A random label of every task that has several is held out, EM goes on without these labels from the fit, and
     ``Σ log Σ_c q_i(c)^β / Z_i · π^r[c, y_i^r]`` is summed over them, then over as many other ones. Where few tasks have
-    several labels, or tasks are so many that one label hardly moves the classes, `posterior_power` says it. Arguments
-    beside the fit, whose posterior is too sure, are what it was fitted with.
+    several labels, or tasks are so many that one label hardly moves the classes, `posterior_power` is used. Arguments
+    after the fit, whose posterior is too sure, are those it was fitted with.
     """
     if annotations.n_tasks > _MOST or int(annotations.one_of_each_task(0).sum()) < _FEWEST:
         return posterior_power(fit, annotations, settings)
@@ -210,7 +211,7 @@ def posterior_power(fit: GaussianFit, annotations: Annotations, settings: EmOpti
 
 
 def _backed_out(fit: GaussianFit, annotations: Annotations, settings: EmOptions) -> tuple[Tensor, Tensor]:
-    """Pseudo-counts of the fit's confusions, and (n, C) what the features alone say in its posterior."""
+    """Pseudo-counts of the fit's confusions, and (n, C) log evidence of the features in its posterior."""
     counts = annotations.counts(fit.posterior)
     prior = annotations.prior(counts, settings.smoothing, settings.pooling)
     evidence = annotations.weight(fit.shared) * annotations.log_evidence(fit.posterior, counts, prior)
@@ -221,9 +222,9 @@ def gold_power(fit: GaussianFit, log_p: Tensor, annotations: Annotations, gold: 
     """β ≤ 1 under which the gold of tasks that EM has not seen is most likely, ``Σ_i log q_i(gold_i)^β / Z_i``.
 
     Args:
-        fit: whose posterior is too sure.
+        fit: fit whose posterior is too sure.
         log_p: (n, C) of the features of these tasks.
-        annotations: of these tasks.
+        annotations: their annotations.
         gold: (n,) true class, -1 = unknown.
     """
     terms = fit.confusion[annotations.worker, :, annotations.label].log()
@@ -236,9 +237,9 @@ def gold_power(fit: GaussianFit, log_p: Tensor, annotations: Annotations, gold: 
 
 _SPLITS = ConalEM()  # splits counts and names classes with its default priors
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
-_UNJUDGED = (0.15, 0.3, 0.5)  # balances where only labels choose: shares that drift foretell shared mistakes
+_UNJUDGED = (0.15, 0.3, 0.5)  # balances where only labels choose, which reward shares that drift to shared mistakes
 _NUMBERS, _LEAST = 20_000_000, 2_000  # numbers in tasks, and tasks at least, to estimate the space from
-_CALIBRATING = 20  # annotated tasks with gold, at least, that say how sure the posterior should be
+_CALIBRATING = 20  # fewest annotated tasks with gold that calibrate the posterior
 _CHUNK = 4096  # tasks at a time
 
 
@@ -247,17 +248,17 @@ class Chosen:
     """The chosen fit.
 
     Args:
-        space: where its classes are.
+        space: space of its classes.
         fit: classes, posterior, confusions.
         power: β of the posterior q^β that is as sure as gold or labels that it has not seen allow.
         split: the workers' confusions as a common one and their own.
         counts: (R, C, C) labels of each worker by class, each against the posterior without it.
         balance, sharpening: of the fit.
-        n_fits: how many were tried.
+        n_fits: number of fits that were tried.
         score: accuracy on labels that validate, NaN without such; and mean log-likelihood of the crowd's labels.
-        basis: what says how sure the posterior may be, in words.
-        renamed: which classes have other names than the votes give, one sentence, or "".
-        network: what makes the features of the space from inputs; None: inputs are the features.
+        basis: labels that calibrated the posterior, in words.
+        renamed: a sentence on classes with other names than the votes give, or "".
+        network: makes the features of the space from inputs; None: inputs are the features.
     """
 
     space: Space
@@ -280,16 +281,18 @@ class Chosen:
 
 
 def notes_on(fits: Sequence[Chosen]) -> tuple[str, ...]:
-    """What chose the fits of some seeds, and which classes have other names than the votes give, one sentence each."""
+    """Notes on the choice of the fits of some seeds, and on classes with other names than the votes give."""
     right, likelihood = np.transpose([one.score for one in fits])
     by = f"the labels' likelihood ({_span(likelihood, '.3f')})"
     by = by if np.isnan(right).any() else f"validation accuracy ({_span(100 * right, '.1f')} %)"
     counted = Counter(f"Balance {one.balance:g} and sharpening {one.sharpening:g}" for one in fits).most_common()
     seeds = [f" for {n} of {len(fits)} seeds" if len(counted) > 1 else "" for _, n in counted]
-    chosen = "; ".join(what + of_seeds for (what, _), of_seeds in zip(counted, seeds, strict=True))
-    were = f"{chosen} were chosen among {fits[0].n_fits} fits by {by}."
+    chosen = "; ".join(words + of_seeds for (words, _), of_seeds in zip(counted, seeds, strict=True))
     shared = _span([one.fit.shared for one in fits], ".2f")
-    notes = [f"{were} A share of {shared} of the pairs of labels of one task agree in mistakes (η)."]
+    notes = [
+        f"{chosen} were chosen among {fits[0].n_fits} fits by {by}. A share of {shared} of the pairs of labels of one "
+        "task agree in mistakes (η)."
+    ]
     renamed = Counter(one.renamed for one in fits if one.renamed)
     notes += [note if n == len(fits) else f"{note} So in {n} of {len(fits)} seeds." for note, n in renamed.items()]
     if (least := min(one.power for one in fits)) < 1:
@@ -300,7 +303,7 @@ def notes_on(fits: Sequence[Chosen]) -> tuple[str, ...]:
 
 
 def _span(values: AnyArray | Sequence[float], digits: str) -> str:
-    """The least and the largest value, or one number where both read alike."""
+    """Least and largest value, or one number where both read alike."""
     return " to ".join(dict.fromkeys(f"{end:{digits}}" for end in (min(values), max(values))))
 
 
@@ -316,9 +319,9 @@ def choose_gaussians(
     EM goes on from those, and validation labels may still choose the fit with the names of the votes.
 
     Args:
-        problem: what is learnt from.
-        settings: of space and EM.
-        seed: of landmarks, blocks and folds.
+        problem: the data to learn from.
+        settings: settings of space and EM.
+        seed: seed of landmarks, blocks and folds.
         network: makes features from prepared inputs.
 
     Raises:
@@ -327,11 +330,13 @@ def choose_gaussians(
     n, device, brief = problem.n_train, problem.device, execution().brief
     network = None if network is None else network.to(device)
     space = _space(problem, settings, seed, network)
-    valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
+    valid = problem.splits["valid"]
+    judged = bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
     seen = {"no": n, "validation": valid.stop, "all": len(problem.order)}[settings.unlabelled]
     x = _coordinates(space, problem, network, max(seen, valid.stop if judged else 0))
     annotations = _annotations(problem, problem.splits["train"])
-    labelled, everything = Blocks(x[:n], seed), Blocks(x[:seen], seed) if seen > n else None
+    labelled = Blocks(x[:n], seed)
+    everything = Blocks(x[:seen], seed) if seen > n else None
     checked = torch.from_numpy(problem.valid_label).to(device)
     balances = (_BALANCES if judged else _UNJUDGED) if settings.balance is None else (settings.balance,)
     sharper = _SHARPENINGS if judged and not brief else (1.0,)
@@ -339,8 +344,8 @@ def choose_gaussians(
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
         fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, seed, everything)
-        name, fits = _names(annotations, fit, settings), {"votes": fit}
-        if name is not None:
+        fits = {"votes": fit}
+        if (name := _names(annotations, fit, settings)) is not None:
             q = fit.posterior[:, torch.from_numpy(np.argsort(name)).to(device)]
             renamed = fit_gaussians(labelled, annotations, settings, balance, sharpening, seed, everything, q)
             fits = {**fits, "evidence": renamed} if judged else {"evidence": renamed}
@@ -366,16 +371,25 @@ def choose_gaussians(
     best_fit = _on_host(best_fit)
     of_workers = annotations.counts(best_fit.posterior.to(device)).cpu().numpy()
     split = first_split(of_workers, 1, _SPLITS.priors) if brief else _SPLITS.decompose(of_workers)
-    score, n_fits = (best if judged else (np.nan, best[1])), len(balances) * len(sharpenings)
-    named = "" if moved is None else new_names(problem.dataset.classes, moved)
-    host = None if network is None else network.cpu()
-    return Chosen(space.cpu(), best_fit, power, split, counts.cpu(), *chosen, n_fits, score, basis, named, host)
+    return Chosen(
+        space.cpu(),
+        best_fit,
+        power,
+        split,
+        counts.cpu(),
+        *chosen,
+        n_fits=len(balances) * len(sharpenings),
+        score=best if judged else (np.nan, best[1]),
+        basis=basis,
+        renamed="" if moved is None else new_names(problem.dataset.classes, moved),
+        network=None if network is None else network.cpu(),
+    )
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:
     """Annotations of some tasks, renumbered from 0."""
-    some = slice(*np.searchsorted(problem.task, (tasks.start, tasks.stop)))
-    columns = (problem.task[some] - tasks.start, problem.worker[some], problem.label[some])
+    part = slice(*np.searchsorted(problem.task, (tasks.start, tasks.stop)))
+    columns = (problem.task[part] - tasks.start, problem.worker[part], problem.label[part])
     task, worker, label = (torch.from_numpy(np.ascontiguousarray(column)).to(problem.device) for column in columns)
     return Annotations(task, worker, label, tasks.stop - tasks.start, problem.n_workers, problem.n_classes)
 
@@ -389,10 +403,11 @@ def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> I
 
 
 def _space(problem: Problem, settings: GaussianSettings, seed: int, network: nn.Module | None) -> Space:
-    """The space of the training tasks, of many from a sample: its shapes must not depend on the seed."""
+    """Fit the space of the training tasks, or of a sample, which is the same for all seeds, as shapes must be."""
     enough = max(_LEAST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
-    some = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
-    x = torch.cat([_features(problem, network, part) for part in np.split(some, range(_CHUNK, len(some), _CHUNK))])
+    sample = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
+    chunks = np.split(sample, range(_CHUNK, len(sample), _CHUNK))
+    x = torch.cat([_features(problem, network, chunk) for chunk in chunks])
     if network is not None:
         return fit_space(x, settings.gamma, settings.dimensions, seed)
     prepared = problem.preparation
@@ -422,7 +437,7 @@ def _features(problem: Problem, network: nn.Module | None, tasks: slice | IntArr
 
 
 def _on_host(value: Any) -> Any:
-    """A tensor, or a dataclass with all its tensors, in the host's memory."""
+    """Move a tensor, or all tensors of a dataclass, to the host's memory."""
     if isinstance(value, Tensor):
         return value.cpu()
     if is_dataclass(value) and not isinstance(value, type):
@@ -443,7 +458,7 @@ class _OnTargets(CrowdMethod):
 
 
 def without_last_layer(network: nn.Module) -> nn.Module:
-    """The network up to what its last linear layer takes, as buffers, so that it is not trained.
+    """Cut a network before its last linear layer; its parameters become buffers, so that it is not trained.
 
     Raises:
         SettingError: it has no such layer inside.
@@ -460,8 +475,8 @@ def without_last_layer(network: nn.Module) -> nn.Module:
 
 
 def fit_alternating(problem: Problem, settings: GaussianSettings, seed: int) -> Chosen:
-    """Gaussian classes of the inputs; then, ``alternate`` times, a network on their posterior and Gaussian classes of
-    its last layer. The networks are trained as the problem's settings say, with the same seed."""
+    """Fit Gaussian classes of the inputs; then, ``alternate`` times, train a network on their posterior and fit
+    Gaussian classes of its last layer. Networks are trained with the problem's settings and the same seed."""
     chosen = choose_gaussians(problem, settings, seed)
     for _ in range(settings.alternate):
         targets = chosen.fit.posterior.numpy().astype(np.float32)

@@ -25,14 +25,14 @@ _NORMAL = 3.1  # standard deviations that a normal score is clipped at
 
 
 class Space(nn.Module):
-    """From prepared inputs to coordinates: a rule for scales, a kernel, and an affine map of its values.
+    """Map of prepared inputs to coordinates: a rule for scales, a kernel, and an affine map of its values.
 
     Non-negative features become their square roots, others the normal scores of their ranks, per column. Without
     landmarks there is no kernel, and the map is one of the rescaled features. A fresh module is empty: `fit_space`
     fills it, and a state that is loaded gives it its shapes.
 
     Attributes:
-        mean, scale: what undoes the preparation of inputs.
+        mean, scale: undo the preparation of inputs.
         quantiles: (F, Q) of the columns; (0, 0) where roots are taken.
         landmarks: (L, F) rescaled features, or (0, 0).
         width: factor of squared distances in the kernel.
@@ -104,13 +104,13 @@ class Space(nn.Module):
 def fit_space(
     train: Tensor, gamma: float, dimensions: int, seed: int, mean: Tensor | None = None, scale: Tensor | None = None
 ) -> Space:
-    """The space of some training tasks, on their device.
+    """Fit the space of some training tasks, on their device.
 
     Coordinates are principal components of ``exp(-γ d² / median d²)``, by Nyström's method beyond 1,500 tasks; with
     γ = 0 they are those of the features. All are divided by their common standard deviation.
 
     Args:
-        train: (n, *input shape) prepared inputs, float32; a sample of them does.
+        train: (n, *input shape) prepared inputs, float32; a sample is enough.
         gamma: γ.
         dimensions: D at most.
         seed: of landmarks and samples.
@@ -237,7 +237,7 @@ def fit_classes(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) 
 
 
 class Blocks:
-    """Tasks in random blocks, whose second moments are known: any union of them is fitted without looking at it again.
+    """Tasks in random blocks with known second moments, so that any union of them is fitted without another pass.
 
     Soft labels sum to 1, so second moments do not depend on them: a round costs O(n D C), not O(n D²). Statistics are
     float64 whatever the coordinates are, and sums over chunks: memory beside them does not depend on n D.
@@ -332,5 +332,5 @@ def _members(group: Tensor, n_groups: int) -> list[Tensor]:
 
 
 def _of_used(classes: Classes, masses: Tensor) -> Classes:
-    """Classes without any weight have no place in the space: no task is theirs."""
+    """Exclude classes without any weight: no task is theirs."""
     return Classes(classes.weights, classes.offsets + _UNUSED * (masses == 0))

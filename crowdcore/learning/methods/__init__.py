@@ -48,6 +48,6 @@ def get(name: str | type[CrowdMethod], kind: LabelKind | None = None) -> type[Cr
 
 
 def named(method: type[CrowdMethod]) -> str:
-    """The name by which `get` finds a method, also in another process; its own where there is none."""
+    """Name by which `get` finds a method, also in another process; its own name if there is none."""
     ours = method.__module__.startswith(f"{__name__.rpartition('.')[0]}.") or method.name in REGISTRY.plugins
     return method.name if ours else import_name(method) or method.name

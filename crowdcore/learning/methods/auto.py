@@ -52,7 +52,7 @@ class Auto(CrowdMethod):
 
 
 def _chosen_parts(settings: Any) -> list[tuple[spelling.Part, type[CrowdMethod], Settings]]:
-    """Parts with methods and settings of what was chosen, the first candidate before trials."""
+    """Chosen parts with their methods and settings; before trials, the first candidate."""
     parts = []
     for part in spelling.read_mean(settings.chosen or Auto.candidates[0]):
         name, own = spelling.read(part.line)

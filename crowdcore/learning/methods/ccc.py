@@ -21,7 +21,7 @@ from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.steps import learning_rate
 
 _MODELS = 2
-_FLOOR = 1e-5  # what the authors' code adds to probabilities of labels
+_FLOOR = 1e-5  # added to probabilities of labels in the authors' code
 
 
 class Ccc(CrowdMethod):
@@ -83,7 +83,7 @@ class Ccc(CrowdMethod):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """Matrices with these confusions, of rows with mean 0."""
+        """Set matrices with these confusions, whose rows have mean 0."""
         logits = confusion.log()
         self.matrices.copy_((logits - logits.mean(-1, keepdim=True)).expand_as(self.matrices))
 

@@ -41,7 +41,7 @@ class OmegaNetwork(nn.Module):
         source: "features": ``v_i = W^v x_i + b^v``, where tasks are words with x_i the indicators of the word and its
             parts (`WordSum`); "two-layer": two linear maps without activation; "task": a free vector per training task.
         normalise: "both" embeddings to length 1, only the "worker" side, or "none".
-        free: add b, 0 at the start, and take the features as `centre_and_scale` says, so that ω learns at the same pace
+        free: add b, 0 at the start, and rescale the features by `centre_and_scale`, so that ω learns at the same pace
             whatever their number and scale.
     """
 
@@ -107,6 +107,8 @@ class CommonNoise(CrowdMethod):
     """A label comes from a common confusion with probability ω, else from the worker's own."""
 
     regularisation: Tensor
+    common: nn.Parameter
+    individual: WorkerMatrices
     omega_network: OmegaNetwork
 
     @classmethod
@@ -118,6 +120,13 @@ class CommonNoise(CrowdMethod):
         """(A,) ω of every annotation."""
         (v,) = gather_rows(batch.row, self.omega_network.task_embedding(batch))
         return torch.sigmoid(self.omega_network(v, batch.worker))
+
+    def recovered(self) -> Recovered:
+        """Common confusions, and the workers' own."""
+        return {
+            "common_confusion": torch.softmax(self.common, -1),
+            "worker_confusion": torch.softmax(self.individual.matrices(), -1),
+        }
 
 
 class Conal(CommonNoise):
@@ -156,12 +165,12 @@ class Conal(CommonNoise):
 
     @classmethod
     def begins_phase(cls, settings: Any, epoch: int, epochs: int) -> bool:
-        """The authors' code makes a fresh optimiser every epoch."""
+        """Return True for the authors' code, which makes a fresh optimiser every epoch."""
         return bool(settings.variant == "authors")
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """The mixture at ω = ½ has these confusions: the common one is their mean, the workers' own are the rest."""
+        """Give the mixture at ω = ½ these confusions: the common one is their mean, the workers' own are the rest."""
         common, own = split_confusion(confusion)
         self.individual.start_from(own)
         self.common.copy_(common.log())
@@ -197,13 +206,6 @@ class Conal(CommonNoise):
             "distance": -self.regularisation * self.individual.distances(self.common).sum(),
         }
 
-    def recovered(self) -> Recovered:
-        """Both kinds of confusion."""
-        return {
-            "common_confusion": torch.softmax(self.common, -1),
-            "worker_confusion": torch.softmax(self.individual.matrices(), -1),
-        }
-
 
 class ConalGroups(CommonNoise):
     """``p(y|i,r) = ω_i^r Σ_g γ_rg softmax(p_i W^g)[y] + (1 - ω_i^r) softmax(p_i W^r)[y]``.
@@ -229,7 +231,7 @@ class ConalGroups(CommonNoise):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """The mixture at ω = ½ has these confusions; the groups' common ones stay as far apart as they were drawn."""
+        """Give the mixture at ω = ½ these confusions; the groups' common ones stay as far apart as they were drawn."""
         apart = self.common - self.common.mean(0)
         common, own = split_confusion(confusion)
         self.individual.start_from(own)
@@ -260,8 +262,4 @@ class ConalGroups(CommonNoise):
 
     def recovered(self) -> Recovered:
         """A common confusion per group, the workers' own, and each worker's group."""
-        return {
-            "common_confusion": torch.softmax(self.common, -1),
-            "worker_confusion": torch.softmax(self.individual.matrices(), -1),
-            "group": self.membership.argmax(-1),
-        }
+        return {**super().recovered(), "group": self.membership.argmax(-1)}

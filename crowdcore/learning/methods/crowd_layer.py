@@ -45,7 +45,7 @@ class CrowdLayer(CrowdMethod):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """Matrices with these confusions; weights with their diagonals, bias 0."""
+        """Set matrices with these confusions, or weights with their diagonals and bias 0."""
         if self.connection == "mw":
             self.matrices.start_from(confusion)
         else:
@@ -97,7 +97,7 @@ class CrowdLayerOver(CrowdMethod):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """The second layer makes up for what the first, an identity, blurs."""
+        """Set a second layer that undoes the blur of the first, an identity."""
         hidden = torch.softmax(self.first.matrices(), -1)
         self.second.weight.copy_(torch.linalg.solve(hidden, confusion.log()))
 
@@ -108,7 +108,7 @@ class CrowdLayerOver(CrowdMethod):
         return {"cross_entropy": -batch.mean(log_label(self.second(hidden, batch.worker), batch.label))}
 
     def recovered(self) -> Recovered:
-        """What both layers say of a task that certainly is of class c."""
+        """Output of both layers for a task that is certainly of class c."""
         hidden = torch.softmax(self.first.matrices(), -1)
         return {"worker_confusion": torch.softmax(hidden @ self.second.matrices(), -1)}
 
@@ -147,12 +147,12 @@ class CrowdAr(CrowdMethod):
 
     @classmethod
     def rate(cls, settings: Any, parameter: str) -> float:
-        """What finds reliabilities learns as the classifier does."""
+        """Reliabilities learn at the classifier's rate."""
         return 1.0 if parameter.startswith(_RELIABILITY) else super().rate(settings, parameter)
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """Matrices with these confusions."""
+        """Set matrices with these confusions."""
         self.matrices.start_from(confusion)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:

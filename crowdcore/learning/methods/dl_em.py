@@ -51,14 +51,14 @@ class PosteriorTrained(CrowdMethod):
         return Ensemble(network, n_classes, settings.folds) if settings.folds else network(n_classes)
 
     def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
-        """Of the network that has not seen the task, where there are folds."""
+        """log p by the network that has not seen the task, where there are folds."""
         if not isinstance(self.classifier, Ensemble):
             return self.log_probs(features)
         index = self.fold.index_select(0, task).reshape(-1, 1, 1).expand(-1, 1, self.n_classes)
         return self.classifier.each(features).gather(1, index).squeeze(1)
 
     def target_loss(self, batch: Batch, loss: Callable[[Tensor], Tensor]) -> Tensor:
-        """Mean over tasks of a loss per task, (B, C) log p -> (B,); every network learns from the folds not its own."""
+        """Mean over tasks of a loss per task, (B, C) log p -> (B,); a network learns from all folds but its own."""
         if not isinstance(self.classifier, Ensemble):
             return loss(self.log_probs(batch.features)).mean()
         fold = self.fold.index_select(0, batch.task)
@@ -67,6 +67,14 @@ class PosteriorTrained(CrowdMethod):
             seen = (fold != k).to(log_p.dtype)
             total = total + (seen * loss(log_p)).sum() / seen.sum().clamp_min(1)
         return total
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy with the posterior."""
+        return self.cross_entropy(batch, self.q.index_select(0, batch.task))
+
+    def cross_entropy(self, batch: Batch, q: Tensor) -> dict[str, Tensor]:
+        """``-Σ_c q_i(c) log p_i(c)`` of a batch with posterior (B, C)."""
+        return {"cross_entropy": self.target_loss(batch, lambda log_p: -(q * log_p).sum(-1))}
 
 
 class ExpectationMaximisation(PosteriorTrained):
@@ -89,7 +97,7 @@ class ExpectationMaximisation(PosteriorTrained):
         self.register_buffer("counts", expected_counts(self.q[task], worker, label, self.n_workers).contiguous())
 
     def evidence(self, batch_q: Tensor, row: Tensor, worker: Tensor, label: Tensor, weight: Tensor) -> Tensor:
-        """``Σ_r log π^r[c, y_i^r]`` of tasks with posterior (B, C), their own labels left out if wished -> (B, C)."""
+        """``Σ_r log π^r[c, y_i^r]`` of tasks with posterior (B, C), their own labels left out if set so -> (B, C)."""
         if not self.leave_one_out:
             return log_evidence(self.confusion().log(), row, worker, label, len(batch_q), weight)
         own = batch_q.index_select(0, row)
@@ -114,7 +122,7 @@ class ExpectationMaximisation(PosteriorTrained):
         )
 
     def start_epoch(self, context: EpochContext) -> None:
-        """Re-estimate, except before the network has learnt anything."""
+        """Re-estimate, except in the first epoch, when the network has learnt nothing yet."""
         if context.epoch > 0:
             self.reestimate(context)
 
@@ -141,17 +149,16 @@ class DlEm(ExpectationMaximisation):
         self.per_batch = settings.e_step == "batch"
 
     def start_epoch(self, context: EpochContext) -> None:
-        """EM over the training set, unless batches do it."""
+        """Run EM over the training set, unless batches do it."""
         if not self.per_batch:
             super().start_epoch(context)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy with the posterior."""
-        q = self._renew(batch) if self.per_batch else self.q.index_select(0, batch.task)
-        return {"cross_entropy": self.target_loss(batch, lambda log_p: -(q * log_p).sum(-1))}
+        return self.cross_entropy(batch, self._renew(batch)) if self.per_batch else super().loss(batch)
 
     def _renew(self, batch: Batch) -> Tensor:
-        """The batch's posterior, (B, C); posterior and counts follow in place."""
+        """Renew the batch's posterior, (B, C), and with it the counts, in place."""
         with torch.no_grad():
             before = self.q.index_select(0, batch.task)
             evidence = self.evidence(before, batch.row, batch.worker, batch.label, batch.weight)
@@ -202,7 +209,7 @@ class Mbem(ExpectationMaximisation):
         self.begins = {k * epochs // settings.rounds for k in range(settings.rounds)} - {0}
 
     def start_epoch(self, context: EpochContext) -> None:
-        """A new posterior where a round begins."""
+        """Re-estimate the posterior where a round begins."""
         if context.epoch in self.begins:
             self.reestimate(context)
 
@@ -215,11 +222,6 @@ class Mbem(ExpectationMaximisation):
         evidence = self.evidence(predicted, context.task, context.worker, context.label, every)
         prior = (predicted.sum(0) + self.smoothing) / (len(predicted) + self.n_classes * self.smoothing)
         self.q.copy_(posterior(prior.log(), evidence))
-
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Cross-entropy with the posterior."""
-        q = self.q.index_select(0, batch.task)
-        return {"cross_entropy": self.target_loss(batch, lambda log_p: -(q * log_p).sum(-1))}
 
     def recovered(self) -> Recovered:
         """The confusions and the posterior of the training tasks."""
@@ -260,7 +262,7 @@ class Crowdlab(PosteriorTrained):
         return ("No training task has two labels: CROWDLAB cannot see who agrees, and follows its network alone.",)
 
     def start_epoch(self, context: EpochContext) -> None:
-        """The ensemble, except before the network has learnt anything."""
+        """Renew the ensemble, except in the first epoch, when the network has learnt nothing yet."""
         if context.epoch == 0:
             return
         task, worker, label = context.task, context.worker, context.label
@@ -294,11 +296,6 @@ class Crowdlab(PosteriorTrained):
         q = (network * p).index_add(0, task, of_labels)
         self.q.copy_(q / q.sum(-1, keepdim=True))
         self.worker_weight.copy_(weight)
-
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Cross-entropy with the ensemble."""
-        q = self.q.index_select(0, batch.task)
-        return {"cross_entropy": self.target_loss(batch, lambda log_p: -(q * log_p).sum(-1))}
 
     def recovered(self) -> Recovered:
         """w_r, and the ensemble of the training tasks."""

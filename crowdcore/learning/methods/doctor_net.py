@@ -77,7 +77,7 @@ class Wdn(DoctorNet):
 
     @classmethod
     def begins_phase(cls, settings: Any, epoch: int, epochs: int) -> bool:
-        """The weights alone."""
+        """Return True where the epochs of the weights alone begin."""
         return epoch == _first_frozen(settings, epochs)
 
     def start_epoch(self, context: EpochContext) -> None:
@@ -106,5 +106,5 @@ class Wdn(DoctorNet):
 
 
 def _first_frozen(settings: Any, epochs: int) -> int:
-    """The epoch, from 0, before which the network is frozen."""
+    """Epoch, from 0, at which the network is frozen."""
     return epochs - max(1, round(float(settings.mixing_epochs) * epochs))

@@ -27,11 +27,11 @@ _RECOVERED = ("common_confusion", "worker_confusion", "q", "worker_counts")
 class WithGaussians(nn.Module):
     """A network beside Gaussian classes: the mean of their probabilities.
 
-    A network that learnt smoothed targets ``(1 - ε) q + ε / C`` says as much: its probabilities are put back.
+    A network that learnt smoothed targets ``(1 - ε) q + ε / C`` predicts such; its probabilities are sharpened back.
 
     Args:
-        network: what is trained.
-        features: what makes the Gaussians' features from inputs.
+        network: the trained network.
+        features: makes the Gaussians' features from inputs.
         spread: ε.
     """
 
@@ -90,13 +90,13 @@ class GaussianEm(CrowdMethod):
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """A network, and room for Gaussian classes."""
+        """Make a network, and room for Gaussian classes."""
         features = without_last_layer(network(n_classes)) if settings.alternate else nn.Identity()
         return WithGaussians(network(n_classes), features, settings.label_smoothing)
 
     @classmethod
     def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
-        """What chose the fits, and how often features decided against every vote."""
+        """Notes on the choice of the fits, and on how often features decided against every vote."""
         fits, votes = [_fit_once(problem, settings, seed) for seed in seeds], problem.votes()
         q = np.mean([one.fit.posterior.numpy() for one in fits], 0)
         n = (votes[np.arange(len(votes)), q.argmax(1)] == 0).sum()
@@ -133,8 +133,8 @@ class GaussianEm(CrowdMethod):
 
 
 def _fit_once(problem: Problem, settings: GaussianSettings, seed: int) -> Chosen:
-    """Fitted once for all replicas of a problem with this seed."""
+    """Fit once for all replicas of a problem with this seed."""
     key = f"gaussian {seed} {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
     if settings.alternate:
-        key += problem.training.model_dump_json()  # its networks are trained as these say
+        key += problem.training.model_dump_json()  # its networks are trained with these settings
     return problem.once(key, lambda: fit_alternating(problem, settings, seed))

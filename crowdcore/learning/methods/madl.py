@@ -62,7 +62,7 @@ class TaskConfusion(nn.Module):
         return log_softmax(self.bias + torch.einsum("aq,qcl->acl", h, self.output))
 
     def typical(self) -> Tensor:
-        """(R, C, C) confusions on a task whose features are the mean ones."""
+        """(R, C, C) confusions on a task with mean features."""
         log_confusion: Tensor = self(self.worker, self.task.bias.expand(len(self.worker), -1))
         return log_confusion.exp()
 

@@ -59,8 +59,7 @@ class SingleCm(CrowdMethod):
 class Trace(WorkerModel):
     """``-mean_i Σ_r log (p_i π^r)[y_i^r] + λ Σ_r tr(π^r)`` with stochastic π^r; the mean is over a batch's tasks.
 
-    ``π^r ∝ softplus(V^r)`` along rows, V = 6 I - 5 at the start (0.966 on the diagonal for ten classes); the paper's
-    A^r is the transpose of π^r.
+    ``π^r ∝ softplus(V^r)`` as in `WorkerModel`; the paper's A^r is the transpose of π^r.
     """
 
     name: ClassVar[str] = "trace"
@@ -79,7 +78,7 @@ def log_volume(gram: Tensor) -> Tensor:
 
 
 def refuse_small_batches(problem: Problem) -> None:
-    """Predictions of fewer tasks than classes have the volume 0, whatever they are.
+    """Refuse batches of fewer tasks than classes, whose predictions have the volume 0 whatever they are.
 
     Raises:
         SettingError: batches hold fewer tasks than there are classes.
@@ -95,7 +94,7 @@ class GeoCrowdNet(WorkerModel):
 
     F: ``V = mean_i p_iᵀ p_i`` over a batch's tasks (a last batch with fewer tasks than classes would have volume 0: ε =
     1e-4 keeps it finite); the paper's sum over tasks differs by a constant. W: ``V = Σ_r π^r π^rᵀ / R``, the same
-    whatever the batch. ``π^r ∝ softplus(V^r)`` as in trace regularisation.
+    whatever the batch. ``π^r ∝ softplus(V^r)`` as in `WorkerModel`.
     """
 
     name: ClassVar[str] = "geocrowdnet"

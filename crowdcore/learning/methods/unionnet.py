@@ -38,7 +38,7 @@ class UnionNet(CrowdMethod):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """Blocks with these confusions, all workers alike in weight."""
+        """Set blocks with these confusions, all workers alike in weight."""
         self.weight.copy_(confusion.log())
 
     def log_likelihood(self, batch: Batch) -> Tensor:

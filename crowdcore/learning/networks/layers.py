@@ -11,7 +11,7 @@ from torch.autograd import Function
 
 from crowdcore.learning.training.inputs import BUCKETS
 
-_SPREAD = 0.1  # standard deviation at the start: a word that training never showed says next to nothing
+_SPREAD = 0.1  # standard deviation at the start: a word that training never showed has hardly any weight
 
 # A 32-bit finaliser (xor-shift-multiply); constants as signed 32-bit integers.
 _STRIDE, _STEP = -1640531527, -2048144777
@@ -19,7 +19,7 @@ _ROUNDS = ((16, 0xFFFF, 0x7FEB352D), (15, 0x1FFFF, -2073254261))
 
 
 class Linear(nn.Module):
-    """``x W + b`` with W stored (n_in, n_out), so that stacked gradients are born in the layout of W.
+    """``x W + b`` with W stored (n_in, n_out), so that stacked gradients have the layout of W.
 
     Initialised as `torch.nn.Linear` is: uniform in ±1/√n_in.
     """
@@ -85,7 +85,7 @@ class Random(nn.Module):
         return u.view(shape)
 
     def uniform_rows(self, n: int, k: int) -> Tensor:
-        """(n, k) as `uniform`, the first rows the same whatever n is: for rows of which some are padding."""
+        """(n, k) as `uniform`; the first rows are the same whatever n is, for rows followed by padding."""
         high, mid, low = self.draw(3 * n * k).to(torch.float32).view(n, k, 3).unbind(-1)
         return ((low / 256 + mid) / 256 + high) / 256
 
@@ -168,10 +168,10 @@ def word_embedding(n: int, size: int) -> nn.Embedding:
 
 
 class WordSum(nn.Module):
-    """``W x + b`` where x has a 1 for the word and each of its parts: a sum of vectors that are looked up.
+    """``W x + b`` where x has a 1 for the word and each of its parts: a sum of looked-up vectors.
 
     Args:
-        size: of the sum.
+        size: length of the sum.
     """
 
     def __init__(self, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -75,15 +75,6 @@ class Crop(Augmentation):
         return tall.gather(3, columns[:, None, None, :].expand(n, channels, height, width))
 
 
-_AUGMENTS: dict[str, Callable[[], nn.Module]] = {
-    "affine": lambda: Augment(flip=False),
-    "affine+flip": lambda: Augment(flip=True),
-    "crop": lambda: Crop(flip=False),
-    "crop+flip": lambda: Crop(flip=True),
-}
-"""Setting -> what it puts before the network."""
-
-
 class Reduced(nn.Module):
     """A network under autocast, float32 at both ends."""
 
@@ -112,14 +103,15 @@ def make_network(training: TrainSettings, input_shape: tuple[int, ...]) -> Netwo
         if training.precision == "bfloat16":
             module = Reduced(module)
         if training.augment != "no":
-            module = nn.Sequential(_AUGMENTS[training.augment](), module)
+            kind = Crop if training.augment.startswith("crop") else Augment
+            module = nn.Sequential(kind(flip=training.augment.endswith("flip")), module)
         return module
 
     return network
 
 
 class Ensemble(nn.Module):
-    """K networks; what is used at test time is the mean of their probabilities.
+    """K networks; the prediction is the mean of their probabilities.
 
     Args:
         network: makes them.

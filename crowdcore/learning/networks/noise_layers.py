@@ -16,7 +16,7 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
 _POOLED = 1.0  # annotations per row that the pooled confusion counts for
-_SMALLEST = 1e-3  # entries of a start are at least this, so that gradients reach them
+_SMALLEST = 1e-3  # least entry of a start, so that gradients reach it
 
 
 class WorkerMatrices(nn.Module):
@@ -57,7 +57,7 @@ class WorkerMatrices(nn.Module):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """Make ``softmax(W^r[c])`` these confusions, (R, C, C), or the nearest that the rank allows."""
+        """Set matrices with ``softmax(W^r[c])`` these confusions, (R, C, C), or the nearest that the rank allows."""
         logits = confusion.log()
         if self.rank is None:
             self.weight.copy_(logits)
@@ -82,12 +82,12 @@ class WorkerMatrices(nn.Module):
 
 
 def counted_confusion(problem: Problem, aggregator: str) -> FloatArray:
-    """(R, C, C) confusions under an aggregator's posterior of the training tasks, each drawn to the pooled one.
+    """(R, C, C) confusions under an aggregator's posterior of the training tasks, shrunk to the pooled one.
 
     ``π^r[c, l] ∝ n^r_cl + κ π̄[c, l]`` with expected counts n and κ = 1, so that workers with few labels start like
     the crowd; entries are at least 0.001 before rows are scaled to sum 1.
     """
-    n, (n_workers, n_classes) = problem.n_train_annotations, (problem.n_workers, problem.n_classes)
+    n, n_workers, n_classes = problem.n_train_annotations, problem.n_workers, problem.n_classes
     q = problem.votes(aggregator)[problem.task[:n]]
     given = np.zeros((n_workers * n_classes, n_classes))
     np.add.at(given, problem.worker[:n] * n_classes + problem.label[:n], q)
@@ -101,7 +101,7 @@ def counted_confusion(problem: Problem, aggregator: str) -> FloatArray:
 def split_confusion(confusion: Tensor) -> tuple[Tensor, Tensor]:
     """Common (C, C) and individual (R, C, C) confusions whose equal mixture comes nearest to ``confusion`` (R, C, C).
 
-    The common one is the mean over workers; what it already explains is taken from each worker's own.
+    The common one is the mean over workers; its share is subtracted from each worker's own.
     """
     common = confusion.mean(0)
     own = (2 * confusion - common).clamp_min(_SMALLEST)
@@ -128,7 +128,7 @@ class WorkerModel(CrowdMethod):
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
-        """V^r at which π^r is this."""
+        """Set V^r so that π^r is this."""
         self.logits.copy_(torch.expm1(confusion).log())
 
     def log_likelihood(self, p: Tensor, confusion: Tensor, batch: Batch) -> Tensor:

@@ -66,7 +66,7 @@ class _WorkerProduct(Function):
     def forward(p: Tensor, matrices: Tensor, worker: Tensor) -> Tensor:
         _, n, k = matrices.shape
         bags = worker.unsqueeze(1) * n + torch.arange(n, device=worker.device)
-        table = matrices.detach().reshape(-1, k)  # detached, it costs no notes for a gradient of its own
+        table = matrices.detach().reshape(-1, k)  # detached: autograd records nothing for it
         return functional.embedding_bag(bags, table, per_sample_weights=p.contiguous(), mode="sum")
 
     @staticmethod
@@ -94,7 +94,7 @@ class _WorkerProduct(Function):
 
 
 def _add_rows(n: int, index: Tensor, rows: Tensor) -> Tensor:
-    """(n, k) with each of ``rows`` (A, k) added to row ``index`` of it."""
+    """(n, k) zeros, with each of ``rows`` (A, k) added to row ``index``."""
     return rows.new_zeros(n, rows.shape[1]).index_add_(0, index, rows)
 
 
@@ -109,13 +109,13 @@ def _shifted(index: Tensor, n: int) -> Tensor:
 
 
 def log_softmax(logits: Tensor) -> Tensor:
-    """Along the last axis."""
+    """log softmax along the last axis."""
     log_p: Tensor = torch.log_softmax(logits, -1) if logits.is_cuda else _call(_LogSoftmax, logits)
     return log_p
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """Along the last axis."""
+    """softmax along the last axis."""
     p: Tensor = torch.softmax(logits, -1) if logits.is_cuda else _call(_Softmax, logits)
     return p
 

@@ -42,8 +42,8 @@ def sound_rows(files: Sequence[str], only_faults: bool = False) -> tuple[FloatAr
     """(n, 192) float32: mean and deviation of each band over time, and the mean change between windows; and faults.
 
     Means are (decibels + 50) / 25, the others decibels / 10, so that all are of the size that networks begin with.
-    The first ten minutes of a sound count, the mean of its channels; "" stands for a file that is as it should be.
-    Files are only read, and rows are 0, if ``only_faults`` are asked for.
+    The first ten minutes of a sound count, the mean of its channels; the fault of a sound file is "".
+    With ``only_faults`` files are only read, and rows are 0.
     """
     rows, faults = np.zeros((len(files), 3 * _BANDS), np.float32), [""] * len(files)
     for i, file in enumerate(files):

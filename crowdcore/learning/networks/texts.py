@@ -1,4 +1,4 @@
-"""Features of texts: TF-IDF, then truncated singular value decomposition, kept so that new texts are seen alike."""
+"""Features of texts: TF-IDF, then truncated singular value decomposition, kept for new texts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TextFeatures:
 
     @classmethod
     def of(cls, texts: Sequence[str], dimensions: int = 200, seed: int = 0) -> TextFeatures:
-        """Learn from some texts the words that at least two of them have, and D directions at most.
+        """Learn the words that at least two of some texts have, and D directions at most.
 
         Raises:
             DataError: there are not two such words.
@@ -85,7 +85,7 @@ class TextFeatures:
 
 
 def text_features(dataset: CrowdDataset, dimensions: int = 200) -> tuple[CrowdDataset, TextFeatures]:
-    """The dataset with features of its texts, and what makes them from new texts.
+    """Add features of its texts to a dataset; return it and the extractor for new texts.
 
     Words and directions are learnt from training tasks (and tasks of no split) alone.
 

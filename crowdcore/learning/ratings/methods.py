@@ -83,7 +83,7 @@ class DoctorNet(RatingMethod):
 
 
 class Wdn(DoctorNet):
-    """``mean (μ_i^r - y_i^r)² + mean (m_i - y_i^r)²``, the second for what combines alone.
+    """``mean (μ_i^r - y_i^r)² + mean (m_i - y_i^r)²``, the second term for the mixture alone.
 
     ``m_i = Σ_s w_s (μ_i^s + β_s) / Σ_s w_s`` over the workers who did not rate task i, w = softmax of R numbers; tasks
     that all workers rated do not count. The prediction is the same over all workers.

@@ -23,12 +23,12 @@ _AT = ("selected", "last")
 
 
 def rating_scores(mu: FloatArray, truth: FloatArray, unit: float = 1.0) -> dict[str, FloatArray]:
-    """How far predictions are from the truth, over the tasks where it is known.
+    """Errors of predictions over the tasks whose truth is known.
 
     Args:
         mu: (S, n).
         truth: (n,) NaN = unknown.
-        unit: what errors are multiplied by.
+        unit: factor of the errors.
 
     Returns:
         (S,) each: ``mae`` mean absolute error, ``rmse`` root mean squared error, ``r2 = 1 - Σ (μ - z)² / Σ (z - z̄)²``;
@@ -54,15 +54,15 @@ class RatingsResult(Result):
     """Result of S replicas on ratings.
 
     Its curves are the loss and its terms on a scale from 0 to 1, and ``{train,valid,test}_{mae,rmse,r2}`` in the
-    dataset's unit: valid against what selects (the lowest RMSE), train and test against gold.
+    dataset's unit: valid against the labels that select (the lowest RMSE), train and test against gold.
 
     Args:
         low: lowest rating that can be given.
         high: highest rating that can be given.
         predictions: "selected" and "last" -> (S, n) in the dataset's unit.
-        workers: "selected" and "last" -> part -> (S, R): ``bias`` how far a worker's ratings lie above the network's
-            on average, ``scale``, ``noise`` the standard deviation around the true rating, ``weight``; as
-            far as the method has them.
+        workers: "selected" and "last" -> part -> (S, R): ``bias``, by which a worker's ratings exceed the network's on
+            average, ``scale``, ``noise``, the standard deviation around the true rating, ``weight``; as far as the
+            method has them.
         dataset, fingerprint, …: see `Result`.
     """
 
@@ -81,12 +81,12 @@ class RatingsResult(Result):
 
     @property
     def known(self) -> BoolArray:
-        """(n,) whether the true rating is known."""
+        """(n,) True where the true rating is known."""
         return np.asarray(~np.isnan(self.gold))
 
     @property
     def title(self) -> str:
-        """The method, and what sets it apart from its other forms: ``crowd-layer (s+b)``."""
+        """Title: the method and its form, such as ``crowd-layer (s+b)``."""
         form = self.settings.get("connection") or self.settings.get("combine")
         return f"{self.method} ({form})" if form else self.method
 
@@ -99,8 +99,8 @@ class RatingsResult(Result):
         """(S,) mean absolute error, root mean squared error or R² against gold on a split.
 
         Args:
-            metric: which; errors are in the dataset's unit.
-            split: where.
+            metric: one of `METRICS`; errors are in the dataset's unit.
+            split: the split.
             at: the epoch selected on validation, the last one, or the best on this very split (optimistic: only to
                 compare with papers that report it).
 
@@ -143,7 +143,7 @@ RATING_ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "DL-CL (B)": ("crowd-layer", {"connection": "b"}),
     "DL-TRUE": ("dl-true", {}),
 }
-"""What the paper calls a row -> method and settings."""
+"""Row of the paper's table -> method and settings."""
 
 
 def compare_ratings(
@@ -152,9 +152,9 @@ def compare_ratings(
     """Test errors of several results on the same seeds, and their difference from one of them.
 
     Args:
-        results: what to call each -> result.
+        results: name -> result.
         at: epoch, as in `RatingsResult.score`.
-        against: the one to compare with, if it is there.
+        against: name of the result to compare with, if there is one.
 
     Returns:
         A row each: method; mean and standard deviation over seeds of mae, rmse and r2 (``mae``, ``mae std``, …); the

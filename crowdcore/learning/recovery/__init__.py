@@ -1,1 +1,1 @@
-"""A study of who recovers planted noise: plan, run, measures and figures."""
+"""Recovery studies of planted noise: plan, run, measures and figures."""

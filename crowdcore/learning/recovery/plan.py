@@ -77,13 +77,13 @@ class RecoveryPlan(Settings):
 
     @property
     def words(self) -> str:
-        """How many crowds, and what sets them apart."""
+        """Number of crowds, and the settings that vary, in words."""
         n = len(self.points()) * self.crowds
         varied = [f"{name.replace('_', ' ')} {', '.join(map(str, values))}" for name, values in self.over.items()]
         return f"{n} crowd{'s' if n > 1 else ''}" + (f": {'; '.join(varied)}" if varied else "")
 
     def simulator(self, point: Point, crowd: int = 0) -> simulate.Simulation:
-        """The settings that make one crowd.
+        """Simulator of one crowd.
 
         Raises:
             SettingError: no such simulator or setting, or a value out of bounds.
@@ -104,21 +104,21 @@ class Point:
 
     @property
     def words(self) -> str:
-        """For titles; empty where nothing varies."""
+        """Values for titles; "" where nothing varies."""
         return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.varied.items())
 
 
 def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset | None = None) -> Labelled:
-    """One crowd of a plan, with what generated it in ``truth``.
+    """Simulate one crowd of a plan, with its parameters in ``truth``.
 
     Args:
-        plan: which simulator, on which tasks.
+        plan: names the simulator and its tasks.
         point: one of ``plan.points()``.
         crowd: number of the crowd, from 0.
         source: the plan's dataset, if it is open already.
 
     Raises:
-        SettingError: settings that the simulator refuses, or a dataset where none is taken.
+        SettingError: settings that the simulator refuses, or a dataset for one that makes its own tasks.
         DataError: no gold to plant on, or no dataset where one is needed.
     """
     simulator = plan.simulator(point, crowd)
@@ -142,7 +142,7 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
 
 
 def preset(name: str) -> RecoveryPlan:
-    """A plan by name.
+    """Return a plan by name.
 
     Raises:
         SettingError: there is none.
@@ -159,9 +159,11 @@ def _candidates(*lines: str | tuple[str, Mapping[str, Any]]) -> tuple[Candidate,
 
 _BEST = {"start": "best-of"}
 _ALL = _candidates(
-    "dl-true", "dl-mv", "dl-glad", "dl-ds", "dl-wc", "soft-bootstrap", "single-cm", "dl-em", "generalized-em",
-    ("crowd-layer", _BEST), "trace", ("conal", _BEST),
-)  # fmt: skip
+    *("dl-true", "dl-mv", "dl-glad", "dl-ds", "dl-wc", "soft-bootstrap", "single-cm", "dl-em", "generalized-em"),
+    ("crowd-layer", _BEST),
+    "trace",
+    ("conal", _BEST),
+)
 _FLIPPERS = _candidates("trace", ("trace", {"strength": 0.0}), "crowd-layer", "dl-em")
 _BOTH = ("asymmetric", "symmetric")
 _TRAINING = {"epochs": 20, "lr": 0.005, "batch_size": 256, "schedule": "cosine", "names": "validation-gold"}
@@ -208,17 +210,16 @@ PRESETS: Mapping[str, tuple[str, RecoveryPlan]] = {
         ),
     ),
 }
-"""Name -> what it is, and its plan; one crowd and one seed each, which is quick: raise both for a table to print."""
-
+"""Name -> title and plan, with one crowd and one seed, which is quick: raise both for a table to print."""
 
 FIRST = ("synthetic", "conal")
 _LARGE, _VALID = 4000, 1  # training tasks; the validation split
 
 
 def simulators(dataset: Labelled) -> dict[str, str]:
-    """Name -> title, that for such labels as the dataset's first; those for benchmarks are left out.
+    """Name -> title of the simulators, the usual one for the dataset's kind of labels first.
 
-    Those that label the tasks of a dataset are left out, too, where its labels are numbers.
+    Those for benchmarks are left out, and where labels are numbers, those that label the tasks of a dataset.
     """
     titles = simulate.REGISTRY.map(lambda simulation: simulation.title)
     without = {"large"}
@@ -228,14 +229,14 @@ def simulators(dataset: Labelled) -> dict[str, str]:
 
 
 def usual_simulator(dataset: Labelled) -> str:
-    """The simulator of such labels as the dataset's."""
+    """Default simulator for the dataset's kind of labels."""
     if dataset.kind.numeric:
         return "ratings"
     return "spans" if dataset.sentences is not None else "synthetic"
 
 
 def usual_settings(crowd: Labelled) -> str:
-    """Seeds and settings of the trainer that suit a planted crowd, as a line; gold names the classes where it can."""
+    """Seeds and settings of the trainer for a planted crowd, as a line; gold names the classes where there is some."""
     if crowd.kind.numeric:
         return ""
     if crowd.sentences is not None:

@@ -25,6 +25,7 @@ from crowdcore.learning.training import metrics
 from crowdcore.learning.training.events import EpochEvent, Event
 
 BOUNDS = ("identity", "counted with gold")
+"""Bounds: perfect workers, whom every method should beat, and counts by the true classes."""
 _ALIKE = 0.02  # standard deviation of true skills below which their order means nothing
 
 
@@ -33,7 +34,7 @@ class Trained:
     """A method on a crowd of a study.
 
     Args:
-        point: what sets the crowd apart.
+        point: point of the plan.
         crowd: number of the crowd at that point.
         candidate: the method.
         learnt: its matrices.
@@ -50,15 +51,14 @@ class RecoveryStudy(Shown):
     """Results of a plan.
 
     Args:
-        plan: what was planted and trained.
-        table: one row per point, method, crowd and seed: what varied, ``crowd``, ``method``, ``seed``,
-            `MEASURES` and ``seconds``; rows without a seed are the bounds "identity" and "counted
-            with gold".
-        crowds: one row per point and crowd: what varied, ``crowd``, shares of right labels and of right majority votes,
-            how many classes are mostly labelled otherwise, and how many annotations there are.
+        plan: the plan.
+        table: one row per point, method, crowd and seed: varied settings, ``crowd``, ``method``, ``seed``, `MEASURES`
+            and ``seconds``; rows without a seed are the `BOUNDS`.
+        crowds: one row per point and crowd: varied settings, ``crowd``, shares of right labels and of right majority
+            votes, numbers of classes that are mostly labelled otherwise and of annotations.
         trained: matrices of every method on every crowd.
-        notes: what went wrong or was left out, one sentence each.
-        stopped: whether it was stopped before its end.
+        notes: failures and omissions, one sentence each.
+        stopped: True if it was stopped before its end.
     """
 
     plan: RecoveryPlan
@@ -82,16 +82,16 @@ def study_recovery(
 ) -> RecoveryStudy:
     """Plant every crowd of a plan, train every method on it, and compare with the truth.
 
-    A method whose training diverges is a note, not the end.
+    A method whose training diverges is noted and skipped.
 
     Args:
         plan: with at least one method.
-        device: where to train.
-        on_progress: called with the share done, 0…1, and what goes on.
+        device: training device.
+        on_progress: called with the share done, 0…1, and the current method and crowd.
         should_stop: called after every epoch; finished methods are kept.
 
     Raises:
-        CrowdError: the plan cannot be carried out; all settings are looked at before anything is trained.
+        CrowdError: the plan cannot be carried out; all settings are checked before training.
 
     Examples:
         >>> plan = RecoveryPlan(
@@ -102,7 +102,7 @@ def study_recovery(
         >>> list(study_recovery(plan, device="cpu").summary()["method"])
         ['crowd-layer', 'identity', 'counted with gold']
     """
-    from crowdcore.learning import train  # first: it says what to install where torch is missing
+    from crowdcore.learning import train  # first: its error names what to install where torch is missing
     from crowdcore.learning.training.loop import DivergedError
 
     _check(plan)
@@ -168,7 +168,6 @@ def _check(plan: RecoveryPlan) -> None:
         plan.simulator(point)
 
 
-"""What every method should be better than, and what those reach who count with the truth at hand."""
 _PARTS: Mapping[str, Literal["worker_confusion", "common_confusion"]] = {
     "common moved": "common_confusion",
     "own moved": "worker_confusion",
@@ -187,7 +186,7 @@ MEASURES = {
     "common moved": "Change of the common confusion since the start",
     "own moved": "Change of the workers' confusions since the start",
 }
-"""What is measured of each seed, in words."""
+"""Measures of each seed, in words."""
 
 NOTES = (
     "Errors: squared distance between a row of the learnt and of the true matrix, mean over rows and workers; "
@@ -200,7 +199,7 @@ NOTES = (
     "“identity”: error if every worker is assumed to be perfect. “counted with gold”: error of counting labels by "
     "their true class, which no method sees; not 0 because labels are few.",
 )
-"""What a reader of the table must know, one sentence each."""
+"""Notes for readers of the table, one sentence each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +218,7 @@ class Learnt:
 
 
 def learnt_of(result: TrainingResult, dataset: CrowdDataset) -> Learnt:
-    """The matrices of a result; those of methods without confusions stay aside."""
+    """Matrices of a result; methods without confusions have none."""
     common, own = result.common_confusion, result.worker_confusion
     shared = common if common is not None and common.ndim == 3 else None  # several belong to groups of workers
     counts = None if own is None and shared is None else worker_counts(result, dataset)
@@ -228,7 +227,7 @@ def learnt_of(result: TrainingResult, dataset: CrowdDataset) -> Learnt:
 
 
 def true_effective(dataset: CrowdDataset) -> FloatArray | None:
-    """(R, C, C) what the workers of a simulated crowd really did, by its true ω; NaN for those without annotations."""
+    """(R, C, C) effective confusions of a simulated crowd, by its true ω; NaN for workers without annotations."""
     truth = dataset.truth
     if truth is None or truth.worker_confusion is None:
         return None
@@ -300,14 +299,14 @@ def facts(crowd: CrowdDataset) -> dict[str, Any]:
 
 
 def spelled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under the names that tables have; lists become texts."""
+    """Settings under their names in tables; lists become texts."""
     return {k.replace("_", " "): str(v) if isinstance(v, list | tuple) else v for k, v in settings.items()}
 
 
 def assembled(rows: Sequence[pd.DataFrame], varied: Sequence[str]) -> pd.DataFrame:
-    """Rows of `judge` and `bounds`, each with what varied, ``crowd`` and ``method``, as one table.
+    """Join rows of `judge` and `bounds`, each with its varied settings, ``crowd`` and ``method``, to one table.
 
-    Crowds stay in their order; within what varied the methods do, the bounds being last.
+    Rows are ordered by varied settings, then by method, bounds last.
     """
     columns = [*varied, "crowd", "method", "seed", *MEASURES, "seconds"]
     table = pd.concat([frame.dropna(axis=1, how="all") for frame in rows], ignore_index=True).reindex(columns=columns)
@@ -320,9 +319,9 @@ def assembled(rows: Sequence[pd.DataFrame], varied: Sequence[str]) -> pd.DataFra
 
 
 def summary(table: pd.DataFrame, varied: Sequence[str]) -> pd.DataFrame:
-    """Means and standard deviations (n − 1) over crowds and seeds, by what varied and method.
+    """Means and standard deviations (n − 1) over crowds and seeds, by varied settings and method.
 
-    Measures that nobody has are left out, and spreads of single values.
+    Measures without any value are left out, as are spreads of single values.
     """
     groups = table.groupby([*varied, "method"], sort=False, dropna=False)
     mean, spread = groups[[*MEASURES, "seconds"]].mean(), groups[list(MEASURES)].std()

@@ -1,1 +1,1 @@
-"""What training returns, on disk and for prediction."""
+"""Results of training, on disk and for prediction."""

@@ -55,7 +55,7 @@ def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
 
 
 def _cuts(features: AnyArray, words: bool) -> AnyArray:
-    """Where to cut rows into pieces: every `_CHUNK`, or at the next sentence, whose number is the last column."""
+    """Rows at which to cut: every `_CHUNK`, or at the next sentence, whose number is the last column."""
     cuts = np.arange(_CHUNK, len(features), _CHUNK)
     if not words:
         return cuts
@@ -111,7 +111,7 @@ def export_model(result: TrainingResult, folder: Path | str, kind: Kind = "torch
 
     Args:
         result: of a finished run.
-        folder: made if it is not there.
+        folder: created if it does not exist.
         kind: ``"torch"``: ``seed-<n>.safetensors`` (state dictionaries), ``preparation.safetensors`` and
             ``predict.py``, which gives what `TrainingResult.predict_proba` gives. ``"onnx"``: ``model.onnx`` from
             float32 rows (images: height × width × channels in 0…1) to probabilities (S, n, C).
@@ -132,7 +132,7 @@ def export_model(result: TrainingResult, folder: Path | str, kind: Kind = "torch
 
 
 def _in_float32(classifier: nn.Module) -> nn.Module:
-    """Reduced precision is the trainer's business; what is handed on computes in float32."""
+    """Undo reduced precision, which is for training only."""
     for module in classifier.modules():
         if isinstance(module, Reduced):
             module.forward = module.network.forward  # type: ignore[method-assign]
@@ -176,7 +176,7 @@ def _traced(module: nn.Module, input_shape: tuple[int, ...]) -> tuple[dict[str, 
     names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     graph = copy.deepcopy(program.graph)
     for node in [n for n in graph.nodes if "assert" in str(n.target) and not n.users]:
-        graph.erase_node(node)  # what PyTorch checks of types on the way has no place in a script
+        graph.erase_node(node)  # PyTorch's checks of types have no place in a script
     inputs = [n for n in graph.nodes if n.op == "placeholder"]
     graph.set_codegen(torch.fx.graph.CodeGen())
     code = graph.python_code("self").src

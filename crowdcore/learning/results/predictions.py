@@ -1,4 +1,4 @@
-"""Predicted labels of several results, to compare with each other and with gold, and labels counted by them."""
+"""Predicted labels of several results, to compare with each other and with gold, and counts of labels by them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def labellings(
 
     Args:
         results: name -> result on this dataset.
-        dataset: theirs.
-        split: train, valid, test: the part that the tasks had in the first result; or all.
+        dataset: their dataset.
+        split: train, valid, test: the role of the tasks in the first result; or all.
     """
     inside, gold = _tasks(results, dataset, split), gold_of(results, dataset, split)
     references = {GOLD: Reference(GOLD, gold)} if (gold >= 0).any() else {}
@@ -62,11 +62,11 @@ def _tasks(results: Mapping[str, TrainingResult], dataset: CrowdDataset, split: 
 def tagged_spans(
     dataset: CrowdDataset, result: TrainingResult, split: str = "test", at: Literal["selected", "last"] = "selected"
 ) -> pd.DataFrame:
-    """How near the spans of the most probable tags are to the true ones.
+    """Agreement of the spans of the most probable tags with the true ones.
 
     Args:
-        dataset: that the run learnt from.
-        result: of a crowd that tags tokens.
+        dataset: dataset of the run.
+        result: result on a crowd that tags tokens.
         split: train, valid, test or unlabelled.
         at: epoch.
 
@@ -74,7 +74,7 @@ def tagged_spans(
         One row per seed: seed, precision, recall, f1 (of spans, as seqeval counts them) and token_accuracy.
 
     Raises:
-        DataError: the crowd does not tag tokens, the data are others, or no gold is known there.
+        DataError: the crowd does not tag tokens, the dataset is another one, or no gold is known there.
     """
     if result.fingerprint != dataset.fingerprint:
         raise DataError(f"The run was trained on other data than the present {dataset.name}", "Train again.")
@@ -89,15 +89,15 @@ def span_scores(
     scheme = TagScheme.of(result.classes)
     if result.sentence is None or scheme is None:
         raise DataError(f"The labels of {result.dataset} are not tags of tokens", "Spans are of sentences only.")
-    rows = result.split == ("train", "valid", "test", "unlabelled").index(split)
+    rows = result.split == _SPLITS.index(split)
     truth, tags = result.gold[rows], result.posterior(split, at).argmax(-1)
     known = truth >= 0
     if not known.any():
         raise DataError(f"{result.dataset} has no gold labels in split {split!r}", "No span can be judged there.")
-    where = truth[known], result.task[rows][known], result.sentence[rows][known]
+    truth, task, sentence = truth[known], result.task[rows][known], result.sentence[rows][known]
     table = []
     for seed, given in zip(result.seeds, tags, strict=True):
-        spans = compare_tags(where[0], given[known], *where[1:], scheme)
+        spans = compare_tags(truth, given[known], task, sentence, scheme)
         table.append((seed, spans.precision, spans.recall, spans.f1, spans.token_accuracy))
     return pd.DataFrame(table, columns=["seed", "precision", "recall", "f1", "token_accuracy"])
 
@@ -106,17 +106,17 @@ _SMALLEST = 1e-30
 
 
 def raised(p: FloatArray, power: float) -> FloatArray:
-    """Probabilities to a power, rows (the last axis) sum to 1."""
+    """Raise probabilities to a power; rows (the last axis) sum to 1."""
     powered: FloatArray = softmax(power * np.log(np.maximum(p, _SMALLEST)), axis=-1)
     return powered
 
 
 def blended(results: Sequence[TrainingResult], parts: Sequence[Part]) -> TrainingResult:
-    """Probabilities are the mean of the parts, and the classifier is a `Blend`; the rest is the first result's.
+    """Blend results: probabilities are their mean, the classifier is a `Blend`; the rest is the first result's.
 
     Args:
-        results: of the same tasks and seeds.
-        parts: weight and power of each, weights with sum 1.
+        results: results on the same tasks and seeds.
+        parts: weight and power of each; weights sum to 1.
     """
     first = results[0]
     if len(results) == 1:
@@ -151,13 +151,13 @@ def worker_counts(
 ) -> FloatArray | None:
     """(S, R, C, C) labels of each worker by class, each counted against the run's posterior without it.
 
-    Results of earlier versions hold none: their labels are counted against the run's posterior as it is, or where it
-    has none by its classifier.
+    Results of earlier versions hold none: their labels are counted against the run's posterior as it is, or without one
+    by its classifier.
 
     Args:
-        result: of a run on this dataset.
-        dataset: theirs.
-        at: epoch; None is returned for others than the selected and the last, whose predictions are not kept.
+        result: result of a run on this dataset.
+        dataset: the dataset.
+        at: epoch; the result is None for other ones than selected and last, whose predictions are not kept.
     """
     if at not in ("selected", "last"):
         return None
@@ -173,7 +173,7 @@ def worker_counts(
     if (q := parts.get("q")) is not None:
         soft = [one.astype(np.float64) for one in q]
         return np.stack([soft_confusion_counts(*columns, one, dataset.n_workers) for one in soft])
-    from crowdcore.learning.counted import counts_of_seeds  # brings torch along, which stored counts do without
+    from crowdcore.learning.counted import counts_of_seeds  # loads torch, which stored counts do not need
 
     p = result.probabilities[at][:, rows].astype(np.float64)
     return counts_of_seeds(columns, np.log(np.maximum(p, 1e-12)), dataset.n_workers)

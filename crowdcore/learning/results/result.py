@@ -1,4 +1,4 @@
-"""`Result`: what training returns for labels of any kind; `TrainingResult`: of classes and tags."""
+"""`Result` of training on labels of any kind; `TrainingResult` on classes and tags."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SPLITS = ("train", "valid", "test", "unlabelled")
 
 
 class RecoveredAt(NamedTuple):
-    """What S replicas recovered at one epoch; a part the method does not have is None.
+    """Parts that S replicas recovered at one epoch; a part the method does not have is None.
 
     Attributes:
         worker_confusion: (S, R, C, C) float64.
@@ -49,7 +49,7 @@ class RecoveredAt(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Result(Shown):
-    """Result of S replicas, one per seed: what results for labels of every kind have.
+    """Result of S replicas, one per seed: the fields for labels of every kind.
 
     Args:
         dataset: its name.
@@ -59,19 +59,19 @@ class Result(Shown):
         training: the trainer's settings, as used.
         seeds: (S,).
         task: (n,) dataset task number behind each row of the predictions; tasks without input are left out.
-        split: (n,) index into train, valid, test, unlabelled: the role each task had in this run.
+        split: (n,) index into train, valid, test, unlabelled: the role of each task in this run.
         gold: (n,) true label; -1, or NaN for numbers, where it is unknown.
-        validated_on: what selected the epoch, in words; "" when nothing did and the last epoch counts.
+        validated_on: labels that selected the epoch, in words; "" without selection: the last epoch counts.
         curves: metric -> (epochs, S); NaN after an early stop.
         selected_epoch: (S,) from 1.
         last_epoch: (S,) from 1.
         model: name -> (S, ...) tensors of the selected model.
         seconds: wall time, all replicas together.
         annotations_per_second: annotations × replicas × epochs over that time.
-        device: where it ran.
+        device: training device.
         versions: package -> version.
-        notes: what one should know, one sentence each.
-        crowd: the dataset itself, where the result was not read from a file.
+        notes: notes for readers, one sentence each.
+        crowd: the dataset itself, unless the result was read from a file.
     """
 
     FORMAT: ClassVar[int | str]
@@ -104,7 +104,7 @@ class Result(Shown):
         """The training dataset: the given one, its own, or the one of that name; gold may differ.
 
         Raises:
-            SettingError: these are others, or there is none.
+            SettingError: it is another dataset, or there is none.
         """
         own = self.crowd
         data = own if given is None else given
@@ -123,7 +123,7 @@ class Result(Shown):
 
     @property
     def known(self) -> BoolArray:
-        """(n,) whether the true label is known."""
+        """(n,) True where the true label is known."""
         return np.asarray(self.gold >= 0)
 
     @property
@@ -132,7 +132,7 @@ class Result(Shown):
         return curve_table(self.curves, self.seeds)
 
     def compared(self, at: At = "selected") -> FloatArray:
-        """(S,) what results are compared by on the test split: the accuracy, of ratings the RMSE; NaN without gold."""
+        """(S,) score that compares results on the test split: accuracy, RMSE for ratings; NaN without gold."""
         known = (self.known & (self.split == _SPLITS.index("test"))).any()
         return self._compared_score(at) if known else np.full(len(self.seeds), np.nan)
 
@@ -140,7 +140,7 @@ class Result(Shown):
         raise NotImplementedError
 
     def predicted(self, dataset: Labelled) -> pd.DataFrame:
-        """A row for each task: task, split, gold, and what it predicts, the mean over seeds of the selected epochs."""
+        """A row for each task: task, split, gold, and predictions, the mean over seeds of the selected epochs."""
         tasks = {"task": np.asarray(dataset.task_ids)[self.task], "split": np.array(_SPLITS)[self.split]}
         return pd.DataFrame({**tasks, **self._predicted()})
 
@@ -149,7 +149,7 @@ class Result(Shown):
         raise NotImplementedError
 
     def on_test(self) -> Iterator[tuple[str, Callable[[], FloatArray]]]:
-        """Name of each score on the test split -> what computes it, (S,)."""
+        """Name of each score on the test split, and a function that computes it, (S,)."""
         raise NotImplementedError
 
     def curve(self, metric: str) -> Band:
@@ -163,7 +163,7 @@ class Result(Shown):
         return band(self.title, self.method, np.arange(1, len(self.curves[metric]) + 1), self.curves[metric])
 
     def save(self, folder: Path | str) -> Path:
-        """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
+        """Write the result to a folder as JSON, Parquet and safetensors; return the folder."""
         return _save(self, Path(folder))
 
     def _rows(self, split: str) -> BoolArray:
@@ -177,8 +177,8 @@ class TrainingResult(Result):
     """Result of S replicas on classes or tags; None for parts that the method does not have.
 
     Args:
-        inputs: content hash of its features or images as they were, which its fingerprint leaves out.
-        valid_label: (n_valid,) what selection compared with, -1 = none.
+        inputs: content hash of its features or images, which the fingerprint leaves out.
+        valid_label: (n_valid,) labels that selection compared with, -1 = none.
         probabilities: "selected" and "last" -> (S, n, C) float32.
         worker_confusion: (S, R, C, C) float64 of the selected model, row = true class, column = given label.
         worker_counts: (S, R, C, C) labels of each worker by class, each counted against a posterior that leaves it out.
@@ -186,20 +186,20 @@ class TrainingResult(Result):
         omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
         worker_weight: (S, R); NaN for workers who labelled no training task.
         group: (S, R) group of each worker.
-        correction: (S, R, C, C) how much of ``worker_confusion`` is a correction (CCC); rows sum to 0.
+        correction: (S, R, C, C) part of ``worker_confusion`` that is a correction (CCC); rows sum to 0.
         difficulty: (S, n_train) in the order of ``task``.
         q: (S, n_train, C) float32 posterior of the training tasks' classes given features and labels, in that order.
         last: the same parts of the last epoch's model.
-        kept_epochs: (K,) epochs that `recovered_at` knows besides; 0 is the start, before training.
+        kept_epochs: (K,) further epochs for `recovered_at`; 0 is the start, before training.
         kept: part -> (K, S, ...) float32 at those epochs.
         names: "selected" and "last" -> (S, C) the latent class behind each class; 0, 1, … as trained.
-        start: (S,) where the noise layers started, "" for methods without.
+        start: (S,) start of the noise layers, "" for methods without.
         start_loss: start -> (S,) final training loss of each start that was tried; empty unless several were.
-        preparation: from stored rows to the network's input.
-        input_shape: of one prepared input.
+        preparation: conversion of stored rows to the network's input.
+        input_shape: shape of one prepared input.
         n_workers: R.
         sentence: (n,) sentence of each task, of a crowd that tags tokens.
-        tried: the candidates of a method that chooses, a row each; see `candidates`.
+        tried: candidates of a method that chooses, a row each; see `candidates`.
         dataset, fingerprint, …: see `Result`.
     """
 
@@ -273,7 +273,7 @@ class TrainingResult(Result):
         """Confusions and ω of the selected or the last epoch's model, or of one of ``kept_epochs``.
 
         Raises:
-            SettingError: nothing was kept of that epoch.
+            SettingError: that epoch was not kept.
         """
         if at == "selected":
             return RecoveredAt(self.worker_confusion, self.common_confusion, self.omega)
@@ -290,7 +290,7 @@ class TrainingResult(Result):
     def moved(
         self, part: Literal["worker_confusion", "common_confusion"], at: Literal["selected", "last"] | int = "selected"
     ) -> FloatArray | None:
-        """How far confusions moved from their start: mean over rows of half the sum of absolute differences, 0 to 1.
+        """Distance of confusions from their start: mean over rows of half the sum of absolute differences, 0 to 1.
 
         Returns:
             (S, R) for the workers' confusions, (S,) or (S, G) for the common one; None where the method learns none
@@ -313,23 +313,22 @@ class TrainingResult(Result):
             split: train, valid, test or unlabelled, against gold.
             at: the epoch selected on validation, the last one, or the best on this very split (optimistic: only to
                 compare with papers that report it).
-            ensemble: of the mean of all replicas' probabilities instead, (1,).
+            ensemble: take the mean of all replicas' probabilities instead, (1,).
 
         Raises:
             DataError: no gold there.
             SettingError: no such split, no curve to take the best of, or the best epoch of an ensemble.
         """
-        if ensemble:
-            if at == "best":
-                raise SettingError("at", "be 'selected' or 'last' for the mean of the replicas", at)
-            probabilities, truth = self._test_predictions(split, at)
-            return metrics.accuracy(probabilities.astype(np.float64).mean(0, keepdims=True), truth)
         if at == "best":
+            if ensemble:
+                raise SettingError("at", "be 'selected' or 'last' for the mean of the replicas", at)
             name = f"{split}_accuracy"
             if split != "test" or name not in self.curves:
                 raise SettingError("at", "be 'selected' or 'last' for a split that is not followed", at)
             return np.asarray(np.nanmax(self.curves[name], 0))
         probabilities, truth = self._test_predictions(split, at)
+        if ensemble:
+            probabilities = probabilities.astype(np.float64).mean(0, keepdims=True)
         return metrics.accuracy(probabilities, truth)
 
     def _compared_score(self, at: At) -> FloatArray:
@@ -378,7 +377,7 @@ class TrainingResult(Result):
         return out
 
     def as_reference(self, dataset: CrowdDataset) -> Reference:
-        """What it predicts, the mean over seeds; tasks without input are unknown.
+        """Predictions as a reference, the mean over seeds; tasks without input are unknown.
 
         Raises:
             SettingError: it was trained on another dataset.
@@ -425,13 +424,13 @@ class TrainingResult(Result):
 
 
 def _same(one: Labelled, other: Labelled | None) -> bool:
-    """Whether two datasets have the same tasks and labels, whatever their gold."""
+    """Return True if two datasets have the same tasks and labels, whatever their gold."""
     return other is not None and one.task_ids.equals(other.task_ids) and one.annotations.equals(other.annotations)
 
 
 def _save(result: Result, folder: Path) -> Path:
     """Write a result; nothing is pickled."""
-    from safetensors.numpy import save_file  # reading what a result is must not need this package
+    from safetensors.numpy import save_file  # describing a result must not need this package
 
     arrays = {name: array for name in result.ARRAYS if (array := getattr(result, name)) is not None}
     arrays |= {key: array for table in result.TABLES for key, array in _flat(table, getattr(result, table))}

@@ -64,7 +64,7 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
 
 
 def _nested(name: str, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
-    """The table of that name, of arrays by their path."""
+    """Table of that name, from arrays by their path."""
     table: dict[str, Any] = {}
     for path, array in arrays.items():
         first, *keys = path.split(".", 2) if name == "workers" else path.split(".", 1)

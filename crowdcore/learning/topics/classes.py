@@ -114,7 +114,7 @@ class ClassTopics(Topics):
         return value, lambda: pull.unsqueeze(1) - normaliser.slope_of_phi()
 
     def answer(self, b: int) -> None:
-        """λ."""
+        """Improve λ of a batch."""
         number = self.documents[b].number
         self.q[number] = (self.mean_topics(b) @ self.eta.T + self.evidence[number]).softmax(1)
 
@@ -219,19 +219,26 @@ def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto
         >>> model.predict_proba(["seven seven"]).shape
         (1, 10)
     """
-    chosen, where = TopicSettings(**settings), resolve_device(device)
-    corpus = read_corpus(dataset, dataset.label.astype(np.int64), counts, where, chosen.least_share, dataset.n_classes)
+    chosen, place = TopicSettings(**settings), resolve_device(device)
+    corpus = read_corpus(dataset, dataset.label.astype(np.int64), counts, place, chosen.least_share, dataset.n_classes)
     chosen_tasks = np.zeros(dataset.n_tasks, bool)
     chosen_tasks[corpus.tasks] = True
     voted = aggregation.get("majority-vote").fit(dataset.where(chosen_tasks[dataset.task]))
-    votes = torch.from_numpy(voted.posterior[corpus.tasks]).to(where)
+    votes = torch.from_numpy(voted.posterior[corpus.tasks]).to(place)
     sizes = dataset.n_workers, len(corpus.vocabulary)
     fit, bound = best_of_starts(
         chosen, lambda seed: ClassTopics(corpus.documents, corpus.crowd, votes, *sizes, chosen, seed)
     )
     rows = fit.confusion / fit.confusion.sum(-1, keepdim=True)
-    parts = (fit.words, fit.topic_shares(), fit.eta, rows, fit.q)
-    topics, shares, eta, confusion, q = (part.cpu().numpy() for part in parts)
     return TopicModel(
-        corpus.vocabulary, topics, corpus.tasks, shares, bound, chosen, dataset.classes, eta, confusion, q
+        vocabulary=corpus.vocabulary,
+        topic_parameter=fit.words.cpu().numpy(),
+        tasks=corpus.tasks,
+        topic_shares=fit.topic_shares().cpu().numpy(),
+        bound=bound,
+        settings=chosen,
+        classes=dataset.classes,
+        weights=fit.eta.cpu().numpy(),
+        worker_confusion=rows.cpu().numpy(),
+        posterior=fit.q.cpu().numpy(),
     )

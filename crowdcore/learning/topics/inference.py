@@ -2,7 +2,7 @@
 
 K topics, V words, R workers, D documents. The model draws topics ``β_k ~ Dir(τ)``, proportions ``θ_d ~ Dir(α)``, a
 topic ``z ~ θ_d`` and a word ``w ~ β_z`` at every position, and answers from the mean ``z̄_d`` of a document's topics.
-The posterior factorises into ``Dir(ζ) Dir(γ)``, distributions ``φ`` of each word's topic, and what is of the answers.
+The posterior factorises into ``Dir(ζ) Dir(γ)``, distributions ``φ`` of each word's topic, and one of the answers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def cut_batches(counts: Any, device: torch.device) -> list[Documents]:
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Answers to D documents, (A,) each: document number, worker number, and the label or rating."""
+    """Answers to D documents: document number, worker number, and label or rating, (A,) each."""
 
     document: Tensor
     worker: Tensor
@@ -273,7 +273,7 @@ def read_corpus(
         dataset: all tasks.
         label: (n_annotations,) the labels, or the ratings.
         counts: (n_tasks, V) word counts, or None to count the words of the texts.
-        device: where the corpus is kept.
+        device: device of the corpus.
         least_share: see `Fitting`; given counts are used as they are.
         least_tasks: minimum number of tasks.
 
@@ -312,7 +312,7 @@ def read_corpus(
 
 
 def best_of_starts(settings: Fitting, begin: Callable[[tuple[int, int]], T]) -> tuple[T, FloatArray]:
-    """Fit from several starts; returns the topics with the highest bound, and their bound in every iteration.
+    """Fit from several starts; return the topics with the highest bound, and their bound in every iteration.
 
     Args:
         settings: settings of the fit.
@@ -326,7 +326,7 @@ def best_of_starts(settings: Fitting, begin: Callable[[tuple[int, int]], T]) -> 
 
 
 def _climb(topics: Topics, settings: Fitting) -> list[float]:
-    """The bound of every iteration, until it gains less than the tolerance."""
+    """Improve the topics until their bound gains less than the tolerance; return it for every iteration."""
     bound: list[float] = []
     for i in range(settings.iterations):
         bound.append(topics.step(learn_eta=i >= min(topics.words_first, settings.iterations // 2)))

@@ -39,8 +39,8 @@ _LOG_2PI = math.log(2 * math.pi)
 class RatingTopicSettings(Fitting):
     """Settings of MA-sLDAr; K, α and τ are those of the authors' example.
 
-    On held-out reviews R² was highest after few iterations and without rare words: both let topics separate training
-    texts instead of ratings.
+    On held-out reviews R² was highest after few iterations and without rare words: more of either lets topics separate
+    training texts instead of ratings.
     """
 
     alpha: float = setting(1.0, "Prior of proportions, α", "α of topics in a text.", gt=0)
@@ -237,9 +237,9 @@ def fit_rating_topics(
 ) -> RatingTopicModel:
     """Supervised topics with several annotators' ratings: MA-sLDAr (Rodrigues et al., TPAMI 2017), in batches.
 
-    Learns from rated tasks outside the splits valid and test. It begins with topics of texts that have like mean
-    ratings. Steps of a text's topics that would lower the bound are shortened. Unlike in the paper, biases, precisions
-    and η have priors (see `RatingTopicSettings`).
+    Learns from rated tasks outside the splits valid and test. It starts from topics of texts with similar mean ratings.
+    Steps of a text's topics that would lower the bound are shortened. Unlike in the paper, biases, precisions and η
+    have priors (see `RatingTopicSettings`).
 
     Args:
         dataset: tasks with texts, and ratings of some of them.
@@ -264,8 +264,8 @@ def fit_rating_topics(
         >>> model.predict(["bad poor bad", "good fine good"]).round(1).tolist()
         [1.5, 0.5]
     """
-    chosen, where = RatingTopicSettings(**settings), resolve_device(device)
-    corpus = read_corpus(dataset, dataset.rating, counts, where, chosen.least_share, least_tasks=2)
+    chosen, place = RatingTopicSettings(**settings), resolve_device(device)
+    corpus = read_corpus(dataset, dataset.rating, counts, place, chosen.least_share, least_tasks=2)
     sizes = dataset.n_workers, len(corpus.vocabulary)
     fit, bound = best_of_starts(chosen, lambda seed: RatingTopics(corpus.documents, corpus.crowd, *sizes, chosen, seed))
     absent = (fit.given == 0).cpu().numpy()

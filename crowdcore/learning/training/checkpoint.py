@@ -47,7 +47,7 @@ class Selection:
         nll: (S,) NLL of that epoch.
         epoch: (S,) its epoch, from 0.
         last: (S,) last epoch of each replica.
-        active: (S,) which replicas still train.
+        active: (S,) True for replicas that still train.
     """
 
     def __init__(self, replicas: Replicas, patience: int | None) -> None:
@@ -82,12 +82,12 @@ class Selection:
             self._keep(self.final, stopping)
             self.active = self.active & ~stopping
 
-    def _keep(self, model: dict[str, Tensor], which: BoolArray) -> None:
+    def _keep(self, model: dict[str, Tensor], replicas: BoolArray) -> None:
         for name, value in self._current().items():
-            if which.all():
+            if replicas.all():
                 model[name].copy_(value)
             else:
-                for s in np.flatnonzero(which):
+                for s in np.flatnonzero(replicas):
                     model[name][s].copy_(value[s])
 
     def best_model(self) -> dict[str, Tensor]:
@@ -141,7 +141,7 @@ class Checkpoint:
 
     Args:
         folder: created by the first `write`.
-        identity: what must be equal for a run to resume from here (dataset, method, settings, seeds).
+        identity: values that must be equal for a run to resume from here (dataset, method, settings, seeds).
         every: epochs between two writes.
         note: called when a checkpoint cannot be written (training goes on, and the last good one stays), and when a
             broken one is skipped.
@@ -154,13 +154,13 @@ class Checkpoint:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a readable checkpoint."""
+        """True if there is a readable checkpoint."""
         return read_checkpoint(self.folder)[0] is not None
 
     def write(self, epoch: int, state: State) -> None:
         """Add the state after ``epoch`` (from 0), and drop all but the generation before it.
 
-        It is on the disk when this returns; a crash, a power cut or a full disk leaves those before.
+        The file is on the disk when this returns; a crash, a power cut or a full disk leaves the earlier ones.
         """
         values = {k: v.detach().contiguous() for k, v in state.tensors().items()}
         values |= {f"selection.{k}": torch.from_numpy(v) for k, v in state.scores().items()}

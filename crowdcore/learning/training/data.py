@@ -202,11 +202,11 @@ class Feed:
         row = np.zeros_like(entry)
         slot = np.arange(n_annotations)
         for s, order in enumerate(orders):
-            of = degree[order]
-            batch = np.repeat(np.arange(self.n) // b, of)
+            size = degree[order]
+            batch = np.repeat(np.arange(self.n) // b, size)
             within = slot - np.repeat(np.cumsum(counts[s]) - counts[s], counts[s])
-            entry[batch, s, within] = slot + np.repeat(self._start[order] - (np.cumsum(of) - of), of)
-            row[batch, s, within] = np.repeat(np.arange(self.n) % b, of)
+            entry[batch, s, within] = slot + np.repeat(self._start[order] - (np.cumsum(size) - size), size)
+            row[batch, s, within] = np.repeat(np.arange(self.n) % b, size)
         return np.stack(orders), entry, row, width
 
 

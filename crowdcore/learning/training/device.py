@@ -38,7 +38,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the device or the host is out of memory."""
+    """Return True if an error means that the device or the host is out of memory."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error)
@@ -55,7 +55,7 @@ def numeric_kernels(deterministic: bool) -> Iterator[None]:
     for layer in layers:
         layer.fp32_precision = "ieee"
     if deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to repeat itself
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # makes cuBLAS repeatable
         torch.use_deterministic_algorithms(True)
         cudnn.benchmark = False
     try:

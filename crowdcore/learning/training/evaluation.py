@@ -115,9 +115,9 @@ class Evaluation:
     def _span_f1(self, log_p: Tensor, split: str, labels: Tensor) -> Tensor:
         """(S,) F1 of the spans of the most probable tags, on the tokens with a label."""
         assert self._scheme is not None
-        where, truth = self.data.problem.splits[split], labels.cpu().numpy()
+        part, truth = self.data.problem.splits[split], labels.cpu().numpy()
         known = truth >= 0
-        task, sentence = self.data.problem.order[where][known], self._unit[where][known]
+        task, sentence = self.data.problem.order[part][known], self._unit[part][known]
         given = log_p.argmax(-1).cpu().numpy()[:, known]
         f1 = [compare_tags(truth[known], tags, task, sentence, self._scheme).f1 for tags in given]
         return torch.tensor(f1, dtype=log_p.dtype, device=log_p.device)
@@ -224,8 +224,8 @@ class RatingEvaluation:
     """MAE, RMSE and R² of each split in the dataset's unit: on validation against what selects, else against gold.
 
     Args:
-        replicas: whose predictions.
-        data: where the tasks are.
+        replicas: the stack.
+        data: the tasks.
     """
 
     def __init__(self, replicas: Replicas, data: Data) -> None:

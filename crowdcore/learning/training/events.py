@@ -78,7 +78,7 @@ class Pace:
 
         Args:
             done: share of the run that is done.
-            step: share of the last step; what was done before the first step does not count as speed.
+            step: share of the last step; work before the first step does not count as speed.
         """
         if self._before is None:
             self._before = max(done - step, 0.0)

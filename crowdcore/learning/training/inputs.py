@@ -29,7 +29,7 @@ _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """From stored rows to the network's input.
+    """Conversion of stored rows to the network's input.
 
     Args:
         image: rows are images (H, W) or (H, W, channels), to become (channels, H, W) in 0…1, then standardised.
@@ -64,7 +64,7 @@ class Preparation:
 
     @property
     def changes(self) -> bool:
-        """Whether features are rescaled."""
+        """True if features are rescaled."""
         return bool((self.mean != 0).any() or (self.scale != 1).any())
 
     def input_shape(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:

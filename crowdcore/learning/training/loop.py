@@ -54,10 +54,10 @@ class Stage:
         stack: the replicas; their settings differ in swept ones only.
         training: settings of the trainer.
         on_epoch: listener (epochs of a first stage are below 0); may stop the run after any epoch.
-        checkpoint: where to save the state, and to resume from if there is one.
+        checkpoint: saves the state; training resumes from it if there is one.
         should_stop: called before training resumes from a checkpoint or continues after a first stage; True makes the
             state so far the last one.
-        started: whether a first stage has trained the modules.
+        started: True if a first stage has trained the modules.
     """
 
     data: Data
@@ -83,7 +83,7 @@ def make_replicas(
 
 
 def run_epochs(stage: Stage, modules: Sequence[CrowdMethod]) -> State:
-    """Train some modules, one per replica, side by side; returns the state after the last epoch.
+    """Train modules, one per replica, side by side; return the state after the last epoch.
 
     Raises:
         DivergedError: a loss became NaN or enormous.
@@ -148,7 +148,7 @@ def mean_loss(replicas: Replicas, data: Data) -> dict[str, Tensor]:
 
 
 def may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
-    """Whether to record steps: stackable methods on our own networks, for enough steps to pay off."""
+    """Return True if recording steps pays off: stackable methods on our own networks, for enough steps."""
     n_steps = training.epochs * math.ceil(data.problem.n_train / training.batch_size)
     alike = data.problem.sentence_start is None  # steps of sentences differ in shape
     pure = method.stackable and ":" not in training.backbone

@@ -34,13 +34,13 @@ class Problem:
         rows: features or images of the dataset's tasks.
         preparation: from a row to the network's input.
         order: (n,) dataset task number of each task here; tasks without input are left out.
-        splits: name -> where its tasks are in ``order``; ``train`` starts at 0.
+        splits: name -> range of its tasks in ``order``; ``train`` starts at 0.
         annotation: (A,) dataset annotation number of each annotation here, train tasks first.
-        validated_on: what validation compares with, in words ("" = nothing selects).
+        validated_on: labels that validation compares with, in words ("" = nothing selects).
         worker_features: (R, F) float32, or None.
-        notes: what was noticed, one sentence each.
-        training: how networks are trained.
-        device: where a method fits what comes before training.
+        notes: notes on the data, one sentence each.
+        training: settings of the trainer.
+        device: device for fits of a method before training.
     """
 
     dataset: CrowdDataset
@@ -129,7 +129,7 @@ class Problem:
         return np.append(np.flatnonzero(begins), len(self.order))
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """The result of ``make``, which is called once for each key."""
+        """Return the result of ``make``, which is called once for each key."""
         if key not in self._fitted:
             self._fitted[key] = make()
         result: T = self._fitted[key]
@@ -166,7 +166,7 @@ class RatingProblem(Problem):
 
     @property
     def unit(self) -> float:
-        """How much of the dataset's unit 1 is here."""
+        """Size of 1 in the dataset's unit."""
         return self.dataset.high - self.dataset.low
 
     @cached_property
@@ -196,13 +196,13 @@ def make_problem(
     worker_features: AnyArray | None = None,
     device: str = "cpu",
 ) -> Problem:
-    """Decide what trains, validates and tests.
+    """Divide a dataset into tasks that train, validate and test.
 
     Args:
         dataset: tasks with features, annotations on some of them.
-        training: ``select_on``, ``holdout``, ``standardise`` and ``names`` count here.
-        images: the network wants images where there are both.
-        worker_features: (n_workers, F) what is known about the workers.
+        training: its ``select_on``, ``holdout``, ``standardise`` and ``names`` are used.
+        images: the network prefers images where there are both.
+        worker_features: (n_workers, F) features of the workers.
         device: see `Problem`.
 
     Raises:
@@ -258,7 +258,7 @@ def make_problem(
 
 
 def arrange(dataset: Labelled, role: IntArray) -> tuple[IntArray, dict[str, slice], IntArray]:
-    """Tasks ordered by role, where each split is among them, and the annotations in that order: see `Problem`.
+    """Order tasks by role; return their order, the range of each split and the annotations, as in `Problem`.
 
     Args:
         dataset: the whole dataset.
@@ -275,7 +275,7 @@ def arrange(dataset: Labelled, role: IntArray) -> tuple[IntArray, dict[str, slic
 
 
 def _roles(dataset: Labelled, present: BoolArray, training: TrainSettings) -> tuple[IntArray, str]:
-    """(n_tasks,) 0 train, 1 valid, 2 test, 3 unlabelled, -1 without input; and what validates, in words."""
+    """(n_tasks,) 0 train, 1 valid, 2 test, 3 unlabelled, -1 without input; and the labels that validate, in words."""
     role = np.full(dataset.n_tasks, 3, np.int64)
     role[dataset.annotated & (dataset.split <= TRAIN)] = TRAIN
     for split in (VALID, TEST):
@@ -312,15 +312,15 @@ def _roles(dataset: Labelled, present: BoolArray, training: TrainSettings) -> tu
             ],
         )
     role[valid] = 3
-    some = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
-    role[some] = VALID
-    known = choice != "crowd" and bool(len(some)) and bool(dataset.known[some].all())
-    what = dataset.kind.gold if known else dataset.kind.consensus
-    return role, f"{what} of {held_out(len(some), execution().holdout_seed)}"
+    drawn = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
+    role[drawn] = VALID
+    known = choice != "crowd" and bool(len(drawn)) and bool(dataset.known[drawn].all())
+    labels = dataset.kind.gold if known else dataset.kind.consensus
+    return role, f"{labels} of {held_out(len(drawn), execution().holdout_seed)}"
 
 
 def _held_out(dataset: Labelled, train: IntArray, training: TrainSettings) -> IntArray:
-    """Some training tasks; of sentences, all training tasks of some."""
+    """Draw training tasks; of sentences, all training tasks of some."""
     known = np.unique(dataset.unit[train])
     drawn = np.random.default_rng(execution().holdout_seed).permutation(known)[: round(training.holdout * len(known))]
     return train[np.isin(dataset.unit[train], drawn)]

@@ -1,7 +1,7 @@
 """A step recorded on a CPU: a list of kernel calls on fixed memory, as a CUDA graph is on CUDA.
 
 Most of the time of a small step goes into Python, the mapping over replicas, the autograd engine, allocations and
-views. All of that happens once, while recording. A replay computes the same numbers, bit for bit.
+views. All of this happens once, while recording. A replay computes the same numbers, bit for bit.
 
 Measured on LabelMe (CoNAL and crowd-layer, batches of 64, one thread): a replay takes 0.32 to 0.35 of an eager step. A
 replay by public means, the graph of `torch.fx.experimental.proxy_tensor.make_fx`, takes 0.5 to 0.7, and recording it
@@ -133,7 +133,7 @@ class _Compiler:
     reused after the last node that needs it.
 
     Attributes:
-        calls: what a replay does.
+        calls: the calls of a replay.
     """
 
     def __init__(self, recorded: _Recorder, memory: list[Tensor]) -> None:
@@ -150,7 +150,7 @@ class _Compiler:
         self.memory, self.free = memory, list(memory)
 
     def run(self) -> Any:
-        """The value of the graph's output."""
+        """Run the graph and return its output."""
         values: dict[Node, Any] = {}
         for node in self.nodes:
             args, kwargs = (map_arg(a, values.__getitem__) for a in (node.args, node.kwargs))
@@ -202,7 +202,7 @@ class _Compiler:
     def _written_by_kernel(
         self, op: Any, args: Any, kwargs: Any, results: Sequence[Tensor], places: Sequence[Any]
     ) -> bool:
-        """Whether a kernel can write the results into their places; if so, add its call."""
+        """Add the call of a kernel that writes the results into their places; False if there is none."""
         for kernel, names in _kernels(op):
             if len(names) != len(places) or any(place is None for place in places):
                 continue

@@ -78,7 +78,7 @@ class Session:
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
 
     def stopping(self) -> bool:
-        """Whether the run shall end: no further stack starts."""
+        """Return True if the run shall end: no further stack starts."""
         return self.stopped or self.should_stop()
 
     def note(self, message: str) -> None:
@@ -200,11 +200,19 @@ def _make_listener(
     def on_epoch(epoch: int, metrics: dict[str, FloatArray], seconds: float) -> bool:
         step = len(jobs) / n_jobs / (training.epochs + ahead)
         done = session.done + step * (epoch + 1 + ahead)
-        speed = problem.n_train_annotations * len(jobs) / max(seconds, 1e-9)
-        remaining = session.pace.remaining(done, step)
-        now, first = max(epoch + 1, 0), (epoch + 1 + ahead, ahead) if epoch < 0 else None
-        name, epochs = session.method.name, training.epochs
-        session.listen(EpochEvent(name, seeds, now, epochs, metrics, seconds, speed, done, remaining, first))
+        event = EpochEvent(
+            session.method.name,
+            seeds,
+            max(epoch + 1, 0),
+            training.epochs,
+            metrics,
+            seconds,
+            annotations_per_second=problem.n_train_annotations * len(jobs) / max(seconds, 1e-9),
+            done=done,
+            remaining=session.pace.remaining(done, step),
+            first_stage=(epoch + 1 + ahead, ahead) if epoch < 0 else None,
+        )
+        session.listen(event)
         session.stopped = session.stopping()
         return session.stopped
 
@@ -311,7 +319,7 @@ def _aligned(problem: Problem, parts: Mapping[str, AnyArray]) -> dict[str, AnyAr
 
 
 def _recovered(problem: Problem, outcome: Outcome) -> dict[str, dict[str, Any]]:
-    """What the selected and the last model say of the workers, who are counted by the posterior unless a method did."""
+    """Recovered parts of the selected and the last model; labels are counted by the posterior unless a method did."""
     recovered: dict[str, dict[str, Any]] = {at: _aligned(problem, parts) for at, parts in outcome.recovered.items()}
     if not execution().brief and "worker_counts" not in recovered["selected"]:
         moved = outcome.selected_epoch != outcome.last_epoch
@@ -341,7 +349,7 @@ def _start_of(replica: Replica) -> str:
 def _choose_starts(
     trained: Sequence[tuple[Replica, Outcome]], seeds: Sequence[int]
 ) -> tuple[list[tuple[Replica, Outcome]], dict[str, FloatArray]]:
-    """The replica with the lowest final training loss per seed; and start -> (S,) that loss if there were several."""
+    """Choose the replica with the lowest final training loss per seed; start -> (S,) that loss if there are several."""
     own = [[pair for pair in trained if pair[0].seed == seed] for seed in seeds]
     best = [min(pairs, key=lambda pair: float(pair[1].final_loss[0])) for pairs in own]
     if len(trained) == len(seeds):
@@ -392,7 +400,7 @@ def _of_ratings(problem: RatingProblem, outcome: Outcome) -> dict[str, Any]:
 
 
 def _in_unit(parts: dict[str, AnyArray], mu: FloatArray, unit: float) -> dict[str, AnyArray]:
-    """What is known of the workers, (S, R) each, in the dataset's unit.
+    """Parameters of the workers, (S, R) each, in the dataset's unit.
 
     ``bias`` is how far a worker's ratings lie above the network's on average over the training tasks,
     ``mean (f^r(μ_i) - μ_i)``; for the connection b it is ``b^r``.
