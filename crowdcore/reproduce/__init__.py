@@ -1,7 +1,7 @@
-"""The papers' tables and figures, computed again: one file per paper, each entry the paper's numbers beside ours.
+"""Reproductions of the papers' tables and figures: one file per paper, each entry the paper's numbers beside ours.
 
-``ENTRIES`` lists them; ``start`` submits what is not trained yet, ``look`` says what there is, ``told`` makes the
-table. Finished runs are found again, whatever trained them, so that a reproduction goes on where it was interrupted.
+``ENTRIES`` lists them; ``start`` submits missing runs, ``look`` collects results, ``told`` makes the table. Finished
+runs are used again, whatever started them, so that a reproduction goes on where it was interrupted.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Every reproduction by its id, and carrying it out: runs that exist are found again, the rest is submitted."""
+"""Reproductions by id, and their execution: existing runs are used again, missing ones are submitted."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ ENTRIES: Mapping[str, Entry] = {
 }
 """Id -> entry."""
 _COMPONENTS = 128
-_EVERY = 2.0  # seconds between looks at the record
-_STATE = ("finished", "running", "queued", "cancelled", "failed")  # which of several runs of the same is shown
+_EVERY = 2.0  # seconds between queries of the record
+_STATE = ("finished", "running", "queued", "cancelled", "failed")  # preference among runs with the same specification
 
 
 def get(id: str) -> Entry:
-    """An entry.
+    """Return the entry with an id.
 
     Raises:
-        SettingError: there is none of that id; the nearest one is suggested.
+        SettingError: there is no such entry; the nearest one is suggested.
     """
     if id not in ENTRIES:
         remedy = f"{did_you_mean(id, ENTRIES)}Known: {', '.join(ENTRIES)}."
@@ -47,9 +47,9 @@ def get(id: str) -> Entry:
 
 
 def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Workspace | None = None) -> list[str]:
-    """Plant the crowds, submit the runs that are not there yet, let failed and cancelled ones go on; returns all ids.
+    """Plant the crowds, submit missing runs, resume failed and cancelled ones; return all ids.
 
-    Parts that cannot run are left out; `look` says why.
+    Parts that cannot run are left out; `look` gives the reason.
 
     Raises:
         CrowdError: the workspace is read-only, or its disk is full.
@@ -64,7 +64,7 @@ def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Worksp
         try:
             _plant(part, workspace)
             spec = _spec(part, need_classes(open_labels(_name(part), accept=True, home=workspace.folder)), device)
-        except CrowdError:  # `look` says why
+        except CrowdError:  # `look` gives the reason
             continue
         run = _matching_run(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
         if run is None:
@@ -76,15 +76,15 @@ def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Worksp
 
 
 def wait(ids: Sequence[str], on_progress: Callable[[float, str], None], *, workspace: Workspace | None = None) -> None:
-    """Until all of these runs have ended; they go on without whoever waits.
+    """Wait until all of these runs have ended; they do not need the waiting process.
 
     Args:
-        ids: of the runs.
-        on_progress: called with the share done, 0…1, and what goes on.
-        workspace: of the runs.
+        ids: ids of the runs.
+        on_progress: called with the share done, 0…1, and the current run.
+        workspace: workspace of the runs.
 
     Raises:
-        DataError: the engine says what stands in the way.
+        DataError: the engine reports a problem.
     """
     while ids:
         if problem := runs.engine_state(workspace=workspace).problem:
@@ -107,14 +107,14 @@ def look(
     open_: Callable[[str], CrowdDataset] | None = None,
     result: Callable[[str], TrainingResult] | None = None,
 ) -> list[Found]:
-    """Results of every part so far; starts nothing.
+    """Return the results of every part so far; start nothing.
 
     Args:
-        entry: which.
-        scale: at which scale.
-        workspace: of the runs.
+        entry: the entry.
+        scale: the scale.
+        workspace: workspace of the runs.
         open_: opens a dataset by name; default: each once.
-        result: of a run, by id; default: read anew.
+        result: reads the result of a run by id; default: each once.
     """
     space = workspace or Workspace.open()
     listed = runs.list_runs(workspace=space)
@@ -153,7 +153,7 @@ def _look(
 
 
 def _name(part: Part) -> str:
-    """The dataset of a part; of a crowd to plant, a name that what is planted settles."""
+    """Name of the dataset of a part; for a crowd to plant, a name that its plan determines."""
     if isinstance(part.data, str):
         return part.data
     digest = hashlib.blake2b(part.data.model_dump_json().encode(), digest_size=5).hexdigest()
@@ -161,7 +161,7 @@ def _name(part: Part) -> str:
 
 
 def _plant(part: Part, workspace: Workspace) -> None:
-    """Keep the crowd of a part as a dataset of the workspace, unless it is there."""
+    """Write the crowd of a part as a dataset of the workspace, unless it exists."""
     folder = workspace.folder / "datasets" / _name(part)
     if isinstance(part.data, RecoveryPlan) and not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def _plant(part: Part, workspace: Workspace) -> None:
 
 
 def _with_features(crowd: CrowdDataset, part: Part) -> CrowdDataset:
-    """The crowd with principal components of pretrained features, computed once for all crowds on the same images."""
+    """Add principal components of pretrained features to a crowd, computed once for all crowds on the same images."""
     assert isinstance(part.data, RecoveryPlan)
     features = embed(replace(crowd, name=part.data.dataset), part.features).dataset.features
     assert features is not None
@@ -182,7 +182,7 @@ def _with_features(crowd: CrowdDataset, part: Part) -> CrowdDataset:
 
 
 def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:
-    """The run of a part, its settings as the record keeps them."""
+    """Specification of the run of a part, with settings as in the record."""
     from crowdcore.learning import methods, split_settings
 
     split_settings(methods.get(part.method), dict(part.settings))
@@ -199,7 +199,7 @@ def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:
 
 
 def _matching_run(spec: RunSpec, listed: Sequence[Run]) -> Run | None:
-    """The run that computes the same, wherever it ran: a finished one if there is, else the newest of the likeliest."""
+    """Find a run with the same specification, on any device: a finished one, else the newest of the likeliest."""
     same = [
         run
         for run in listed

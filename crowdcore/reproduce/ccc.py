@@ -110,7 +110,7 @@ def _figure_3(scale: Scale) -> list[Part]:
 
 
 def _planted(row: str, paper: dict[Measure, str], on: str, settings: dict[str, Any], scale: Scale, **own: Any) -> Part:
-    """A row on a crowd of CCC's."""
+    """A row on one of CCC's planted crowds."""
     small = scale == "small"
     tasks = TaskChoice(n_train=4000, n_test=1000) if small else TaskChoice()
     crowd = RecoveryPlan(simulation="ccc", settings=settings, dataset=_DATA[on], tasks=tasks)

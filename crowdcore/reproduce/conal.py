@@ -15,7 +15,7 @@ from crowdcore.reproduce import shown as drawn
 from crowdcore.reproduce.entry import SELECTED, Entry, Measure, Part, Scale, leads
 
 _PAPER = "CoNAL (Chu, Ma, Wang, AAAI 2021)"
-_REAL = {  # dataset -> inputs, what selects the epoch
+_REAL = {  # dataset -> inputs, selection of the epoch
     "LabelMe": (
         "512 averaged VGG-16 features instead of images, so no augmentation to 10,000",
         "the epoch is selected on the gold of the valid split; ",
@@ -60,7 +60,7 @@ def real(
     settings: Mapping[str, Any] | None = None,
     seeds: int = 5,
 ) -> Part:
-    """A method on LabelMe or Music, trained as our documented table is; the same run serves every table."""
+    """A method on LabelMe or Music, trained as in our documented table; the same run serves every table."""
     training = presets.get(f"{dataset.lower()}-table").training
     n = 3 if scale == "small" else seeds
     given = {**training, **(settings or {})}
@@ -119,7 +119,7 @@ def _common(true: str, given: str) -> Measure:
 
 
 def _learnt(dataset: str, scale: Scale) -> list[Part]:
-    """Figs. 8 and 9: the paper's sentences on what they show, as numbers of the same runs as Table 1."""
+    """Figs. 8 and 9: the paper's sentences on them, as numbers of the same runs as Table 1."""
     of = {
         "LabelMe": {_common("insidecity", "street"): "covered"},
         "Music": {_common("jazz", "blues"): "covered"},
@@ -171,7 +171,7 @@ METHODS = {
     "AggNet": "dl-em",
     "CoNAL": "conal",
 }
-"""What the paper calls a method -> what we call it."""
+"""Method in the paper -> our name of it."""
 _ALL = tuple(row for row in METHODS if row != "DL-CL_Over")
 _PATTERNS = ("asymmetric", "symmetric")
 _ALIKE = (8, 9, 6, 5, 7, 3, 2, 4, 0, 1)  # ours: the paper pairs similar classes by hand, bird and airplane say

@@ -40,7 +40,7 @@ _NO_WORDS = "a model of words, for which the images must be turned into visual w
 
 
 def _pets(row: str, paper: dict[Measure, str], scale: Scale) -> Part:
-    """A row on dogs and cats: the user's images where there are some, else CIFAR-10's."""
+    """A row on dogs and cats: the user's images if there are some, else CIFAR-10's."""
     method, settings, _, _ = _TABLE_1[row]
     small, given = scale == "small", _PETS in dataset_folders()
     tasks = TaskChoice(

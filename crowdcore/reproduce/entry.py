@@ -1,4 +1,4 @@
-"""What a reproduction is: the numbers that a paper prints, what is trained to stand beside them, and its claims."""
+"""Parts of a reproduction: a paper's printed numbers, the runs that reproduce them, and its claims."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Measure:
     """A number of a table.
 
     Args:
-        title: what it is.
-        of: makes it of a result (None where nothing is trained) and its dataset: one value, or one for each seed.
+        title: name of the number.
+        of: computes it from a result (None where nothing is trained) and its dataset: one value, or one per seed.
     """
 
     title: str
@@ -47,17 +47,17 @@ class Part:
     """A row of a table in one of its columns.
 
     Args:
-        row: as the paper calls it.
-        column: as the paper calls it.
+        row: its name in the paper.
+        column: its name in the paper.
         paper: measure -> the number as printed; "" where the paper only draws it.
         data: a dataset by name, or a crowd to plant.
-        method: what is trained on it; "" where the dataset says it all.
-        settings: of trainer and method.
-        seeds: how many.
+        method: method to train; "" for a statistic of the dataset.
+        settings: settings of trainer and method.
+        seeds: number of seeds.
         at: position along the axis of a figure.
         differs: the protocol's differences, in words.
-        absent: why it is not run at this scale.
-        features: kind of pretrained features that take the images' place on a planted crowd; "" = none do.
+        absent: reason why it is not run at this scale.
+        features: kind of pretrained features that replace the images of a planted crowd; "" = none.
     """
 
     row: str
@@ -78,11 +78,11 @@ class Found:
     """Result of a part.
 
     Args:
-        part: which.
-        why: why there is no number; "" where there is.
-        run: of the record.
-        dataset: None where it is not here.
-        result: of the run.
+        part: the part.
+        why: reason why there is no number, or "".
+        run: its recorded run.
+        dataset: its dataset, None if it is not available.
+        result: result of the run.
         ours: measure -> one value per seed.
     """
 
@@ -94,7 +94,7 @@ class Found:
     ours: Mapping[Measure, FloatArray] = field(default_factory=dict)
 
     def mean(self, measure: Measure) -> float:
-        """Over seeds; NaN where there is no number."""
+        """Mean over seeds; NaN without a number."""
         return float(np.mean(self.ours[measure])) if measure in self.ours else float("nan")
 
 
@@ -103,15 +103,15 @@ class Entry:
     """A table or figure of a paper.
 
     Args:
-        id: what to ask for, such as ``conal-tab1``.
-        title: what it shows.
-        source: paper, and where in it.
-        parts: what is computed or trained at a scale.
-        small: what that is at ``--scale small``, in words.
+        id: its id, such as ``conal-tab1``.
+        title: its title.
+        source: paper, and place in it.
+        parts: makes the parts to compute or train at a scale.
+        small: its parts at ``--scale small``, in words.
         full: the same at ``--scale paper``.
         differs: the protocol's differences, in words.
-        draw: makes figures, by name, of the outcomes.
-        claims: sentence of the paper -> what ours says to it.
+        draw: draws figures, by name, from the outcomes.
+        claims: sentence of the paper -> function that compares ours with it, in words.
     """
 
     id: str
@@ -125,16 +125,16 @@ class Entry:
     claims: Mapping[str, Callable[[Sequence[Found]], str]] = field(default_factory=dict)
 
     def scale_in_words(self, scale: Scale) -> str:
-        """Describe what is computed or trained."""
+        """Describe its parts at a scale."""
         return self.small if scale == "small" else self.full
 
 
 def leads(
     row: str, measure: Measure, lowest: bool = False, without: tuple[str, ...] = ()
 ) -> Callable[[Sequence[Found]], str]:
-    """In how many columns a row has the best mean of those that were run, how clearly, and who has it elsewhere.
+    """Function that counts the columns in which a row has the best mean, how clearly, and who leads in the others.
 
-    A lead is clear where it exceeds twice the standard error over seeds of the difference to the next row.
+    A lead is clear if it exceeds twice the standard error over seeds of the difference to the next row.
     """
 
     def judged(outcomes: Sequence[Found]) -> str:
@@ -159,7 +159,7 @@ def leads(
 
 
 def _clearly(row: str, led: Sequence[dict[str, FloatArray]], sign: int) -> str:
-    """At how many of the points where a row leads that is more than what seeds differ by; nothing where it leads none.
+    """Number of the points led by a row where the lead exceeds the spread of seeds, in words; "" if it leads none.
 
     ``led``: row -> (S,) at each of these points; ``sign`` is -1 where lower is better.
     """

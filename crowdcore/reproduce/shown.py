@@ -25,16 +25,16 @@ from crowdcore.learning.comparison.summary import curve_bands
 from crowdcore.learning.recovery.study import learnt_of, true_effective
 from crowdcore.reproduce.entry import Entry, Found, Measure, Scale
 
-_PERCENT = 10  # numbers from which two decimals do
-_NAMED = 12  # rows without a number that are named; of more, how many
+_PERCENT = 10  # numbers from which two decimals are enough
+_NAMED = 12  # rows without a number that are listed; more are counted
 
 
 def told(entry: Entry, scale: Scale, outcomes: Sequence[Found]) -> Exhibit:
-    """The paper's numbers beside ours: a row for each number of the table, those that we have first.
+    """Show the paper's numbers beside ours: a row for each number, those that we have first.
 
     Returns:
         table: row, column, measure, paper (as printed; "drawn" where it prints none), ours (mean ± standard deviation
-        over seeds, or why there is none), difference in protocol, run (id), ours mean, ours std, seeds.
+        over seeds, or the reason why there is none), difference in protocol, run (id), ours mean, ours std, seeds.
     """
     rows = []
     for one in sorted(outcomes, key=lambda one: not one.ours):
@@ -67,28 +67,28 @@ def told(entry: Entry, scale: Scale, outcomes: Sequence[Found]) -> Exhibit:
 
 
 def footnoted(table: pd.DataFrame, outcomes: Sequence[Found]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The table to look at, and what its marks refer to.
+    """Shorten the table of `told` for readers, with footnotes.
 
     Args:
-        table: of `told`.
-        outcomes: what it is made of.
+        table: table of `told`.
+        outcomes: its outcomes.
 
     Returns:
         row, column, paper, ours, why different (a mark), measure, run (id); the differences in protocol after their
-        marks, and why there is no number.
+        marks, and the reasons for missing numbers.
     """
-    where = differences(outcomes)
-    mark = {text: f"[{k}]" for k, text in enumerate(where, 1)}
+    columns_of = differences(outcomes)
+    mark = {text: f"[{k}]" for k, text in enumerate(columns_of, 1)}
     explained = (table["seeds"] == 0) & table["ours"].str.contains(": ", regex=False)
     shown = table[["row", "column", "paper", "ours", "measure", "run"]].copy()
     shown.loc[explained, "ours"] = table["ours"].str.partition(": ")[0]
     shown.insert(4, "why different", [mark.get(text, "") for text in table["difference in protocol"]])
-    different = (f"{mark[text]} Different on {columns}: {text}" for text, columns in where.items())
+    different = (f"{mark[text]} Different on {columns}: {text}" for text, columns in columns_of.items())
     return shown, (*different, *_without_number(table[explained]))
 
 
 def our_figures(entry: Entry, scale: Scale, outcomes: Sequence[Found]) -> list[Exhibit]:
-    """Our figures of it, each with the table of all numbers."""
+    """Draw our figures of an entry, each with the table of all numbers."""
     table = told(entry, scale, outcomes).table
     return [
         Exhibit(f"{entry.id}-{scale}-{k}", f"{entry.title}: {name}", figure, table)
@@ -97,7 +97,7 @@ def our_figures(entry: Entry, scale: Scale, outcomes: Sequence[Found]) -> list[E
 
 
 def differences(outcomes: Sequence[Found]) -> dict[str, str]:
-    """Each difference in protocol once, with the columns that it holds for, and the rows where others hold there, too.
+    """Difference in protocol -> its columns, with their rows where a column has several differences.
 
     Examples:
         >>> from crowdcore.reproduce.entry import Part
@@ -123,13 +123,13 @@ def _number(values: FloatArray) -> str:
 
 
 def write(entry: Entry, scale: Scale, outcomes: Sequence[Found], folder: Path) -> list[Path]:
-    """Write ``ID.csv``, ``ID.json``, ``ID.md`` and each figure as ``ID-N.html`` to a folder; returns the files."""
+    """Write ``ID.csv``, ``ID.json``, ``ID.md`` and each figure as ``ID-N.html`` to a folder; return the files."""
     shown, folder = told(entry, scale, outcomes), folder / scale
     folder.mkdir(parents=True, exist_ok=True)
     table = shown.table
     files = [folder / f"{entry.id}.{ending}" for ending in ("csv", "json", "md")]
     table.to_csv(files[0], index=False)
-    notes = [*shown.notes, *(f"Different on {where}: {text}" for text, where in differences(outcomes).items())]
+    notes = [*shown.notes, *(f"Different on {columns}: {text}" for text, columns in differences(outcomes).items())]
     facts = {"id": entry.id, "title": entry.title, "scale": scale, "notes": notes}
     rows = json.loads(table.to_json(orient="records"))
     files[1].write_text(json.dumps(facts | {"table": rows}, ensure_ascii=False, indent=2), encoding="utf-8")
@@ -141,7 +141,7 @@ def write(entry: Entry, scale: Scale, outcomes: Sequence[Found], folder: Path) -
 
 
 def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
-    """The table for people, a row and column as in the paper; below it what has no number, and what is different."""
+    """Write the table for people, with the paper's rows and columns; below it reasons for gaps, and differences."""
     there = table[table["seeds"] > 0]
     printed = there["paper"] != "drawn"
     cells = there["ours"].where(~printed, there["paper"] + " / " + there["ours"])
@@ -150,9 +150,9 @@ def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
     below = [*_without_number(table[table["seeds"] == 0]), *notes[1:]]
     lines = [f"## {entry.id}: {entry.title}", "", _wrapped(notes[0]), ""]
     if len(there):
-        what, lead = ([*measures], [""]) if len(measures) == 1 else ([], ["", "measure"])
+        measure, lead = ([*measures], [""]) if len(measures) == 1 else ([], ["", "measure"])
         numbers = "paper / ours" if printed.any() else "ours (the paper's are drawn)"
-        lines += [_capital(", ".join([*what, numbers])) + ":", "", _line([*lead, *columns])]
+        lines += [_capital(", ".join([*measure, numbers])) + ":", "", _line([*lead, *columns])]
         lines.append("|---" * (len(lead) + len(columns)) + "|")
         for row, measure in itertools.product(table["row"].unique(), measures):
             line = [cell_of.get((row, measure, column), "") for column in columns]
@@ -162,7 +162,7 @@ def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
 
 
 def _without_number(table: pd.DataFrame) -> list[str]:
-    """Each reason once, after the rows it holds for."""
+    """Rows without a number, followed by the reason, one sentence per reason."""
     lines = []
     for why, those in table.groupby("ours", sort=False):
         rows = [*dict.fromkeys(f"{row} ({at})" for row, at in zip(those["row"], those["column"], strict=True))]
@@ -185,7 +185,7 @@ def _capital(text: str) -> str:
 
 
 Draw: TypeAlias = Callable[[Sequence[Found]], Mapping[str, go.Figure]]
-_WORKERS = 3  # of those that made most annotations
+_WORKERS = 3  # number of the busiest workers that are shown
 
 
 def _by_column(outcomes: Sequence[Found], measure: Measure | None = None) -> dict[str, list[Found]]:
@@ -197,7 +197,7 @@ def _by_column(outcomes: Sequence[Found], measure: Measure | None = None) -> dic
 
 
 def _per_column(make: Callable[[str, list[Found]], go.Figure | None], measure: Measure | None = None) -> Draw:
-    """What draws a column's parts that were trained, or have a value of the measure."""
+    """Function that draws, per column, the parts that were trained, or have a value of the measure."""
 
     def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {column: make(column, those) for column, those in _by_column(outcomes, measure).items()}
@@ -207,7 +207,7 @@ def _per_column(make: Callable[[str, list[Found]], go.Figure | None], measure: M
 
 
 def along(x: str, measure: Measure) -> Draw:
-    """Accuracy of every row along what varies, a figure per column."""
+    """Draw the accuracy of every row along an axis, a figure per column."""
 
     def make(column: str, those: list[Found]) -> go.Figure:
         bands = []
@@ -221,7 +221,7 @@ def along(x: str, measure: Measure) -> Draw:
 
 
 def dots(measure: Measure) -> Draw:
-    """Every seed of every row, a figure per column."""
+    """Draw every seed of every row, a figure per column."""
 
     def make(column: str, those: list[Found]) -> go.Figure:
         values = [one.ours[measure] / 100 for one in those]
@@ -233,7 +233,7 @@ def dots(measure: Measure) -> Draw:
 
 
 def matrices(average: bool = False) -> Draw:
-    """True confusions, of simulated crowds, or observed ones beside the learnt ones of the first seed.
+    """Draw true (for simulated crowds) or observed confusions beside the learnt ones of the first seed.
 
     ``average``: the mean over the workers; else the common confusion and the busiest workers.
     """
@@ -260,13 +260,13 @@ def matrices(average: bool = False) -> Draw:
                     name = f"worker {r + 1}"
                     pairs += [(f"{name}<br>{'true' if known else 'seen'}", real[r]), (f"{name}<br>learnt", own[r])]
             name = f"{one.part.row}, {one.part.column}" + (f", {one.part.at:g}" if one.part.at is not None else "")
-            first = 4 - len(pairs) % 2  # no pair is torn apart where the common confusion stands alone
+            first = 4 - len(pairs) % 2  # keeps pairs together where the common confusion has no true one
             parts = [pairs[:first], *(pairs[k : k + 4] for k in range(first, len(pairs), 4))]
             for k, part in enumerate(parts, 1):
                 drawn[name + (f" ({k})" if len(parts) > 1 else "")] = figures.confusion(
                     [matrix for _, matrix in part],
                     [escaped(c) for c in ds.classes],
-                    names=[called for called, _ in part],
+                    names=[title for title, _ in part],
                     scale_max=1.0,
                     title="Confusions",
                     subtitle=escaped(name),
@@ -277,7 +277,7 @@ def matrices(average: bool = False) -> Draw:
 
 
 def curves(metric: str, words: str) -> Draw:
-    """A metric of every row by epoch, a figure per column."""
+    """Draw a metric of every row by epoch, a figure per column."""
 
     def make(column: str, those: list[Found]) -> go.Figure | None:
         bands = curve_bands({one.part.row: one.result for one in those if one.result is not None}, metric)
@@ -287,7 +287,7 @@ def curves(metric: str, words: str) -> Draw:
 
 
 def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
-    """An exhibit of each column's dataset, by gold, under pseudonyms."""
+    """Draw an exhibit of each column's dataset, by gold, under pseudonyms."""
 
     def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         seen = {one.part.column: one.dataset for one in outcomes if one.dataset is not None}
@@ -298,7 +298,7 @@ def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
 
 
 def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
-    """An exhibit of each column's run, by gold, under pseudonyms."""
+    """Draw an exhibit of each column's run, by gold, under pseudonyms."""
 
     def make(column: str, those: list[Found]) -> go.Figure | None:
         one = those[0]
@@ -311,7 +311,7 @@ def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
 
 
 def _with_column_title(column: str, figure: go.Figure) -> go.Figure:
-    """A copy of a figure whose subtitle begins with the column that it is of."""
+    """Copy a figure, and begin its subtitle with the column."""
     subtitle = figure.layout.title.subtitle.text
     return theme.copied(figure).update_layout(
         title_subtitle_text=" · ".join([column, *([subtitle] if subtitle else [])])
@@ -319,7 +319,7 @@ def _with_column_title(column: str, figure: go.Figure) -> go.Figure:
 
 
 def scatter(weights: Callable[[Found], FloatArray], words: str) -> Draw:
-    """What a run learnt of each worker and class, ``weights`` (R·C,), against the diagonal of the true confusion."""
+    """Draw learnt ``weights`` (R·C,) of workers and classes against the diagonal of the true confusion."""
 
     def make(column: str, those: list[Found]) -> go.Figure | None:
         one = those[0]

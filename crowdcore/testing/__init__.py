@@ -1,7 +1,7 @@
-"""What every aggregator, method and reader promises, as checks for your own: no test framework is needed.
+"""Checks of the promises of aggregators, methods and readers, for your own; no test framework is needed.
 
 ``check_aggregator(Mine)``, ``check_method(Mine)`` and ``check_reader(Mine, file, annotations)`` raise an AssertionError
-that names the promise that is broken.
+that names the broken promise.
 """
 
 import lazy_loader

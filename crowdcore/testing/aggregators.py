@@ -1,4 +1,4 @@
-"""What every aggregator promises: `check_aggregator` holds one of your own to it."""
+"""Promises of every aggregator, and `check_aggregator` to hold your own to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOLERANCE = 1e-6
 
 
 def sound(result: AggregationResult, dataset: CrowdDataset, known: IntArray | None = None) -> None:
-    """Demand of a result what holds whatever the data."""
+    """Check that a result is sound, whatever the data."""
     evident = dataset.annotated if known is None else dataset.annotated | (known >= 0)
     assert result.posterior.shape == (dataset.n_tasks, dataset.n_classes)
     assert result.posterior.dtype == np.float64
@@ -56,7 +56,7 @@ class _Case:
     """An aggregator, a crowd for it, and its fit.
 
     Args:
-        make: returns the aggregator.
+        make: creates the aggregator.
     """
 
     make: Callable[[], Aggregator]
@@ -67,7 +67,7 @@ class _Case:
 
     @cached_property
     def fitted(self) -> tuple[CrowdDataset, AggregationResult]:
-        """A crowd of four classes, or two for a method whose assumptions refuse four, and its fit."""
+        """Crowd of four classes, or of two for a method that refuses four, and its fit."""
         crowd = simulate_crowd(160, 12, 4, per_task=5, accuracy=0.75, seed=3)
         if self.aggregator.name == "ordinal-dawid-skene":  # its mistakes are near misses
             truth = crowd.gold[crowd.task]
@@ -161,7 +161,7 @@ def _class_that_nobody_used(case: _Case) -> None:
     assert (result.labels < case.crowd.n_classes).all()
 
 
-def _extreme(which: str) -> Callable[[_Case], None]:
+def _extreme(kind: str) -> Callable[[_Case], None]:
     def check(case: _Case) -> None:
         crowd = case.crowd
         keep = {
@@ -169,9 +169,9 @@ def _extreme(which: str) -> Callable[[_Case], None]:
             "single task": crowd.task == 0,
             "single annotation": np.arange(crowd.n_annotations) == 7,
             "adversarial": np.ones(crowd.n_annotations, bool),
-        }[which]
+        }[kind]
         extreme = crowd.where(keep)
-        if which == "adversarial":
+        if kind == "adversarial":
             extreme = replace(crowd, label=(crowd.gold[crowd.task] + 1) % crowd.n_classes)
         try:
             result = case.aggregator.fit(extreme)
@@ -179,7 +179,7 @@ def _extreme(which: str) -> Callable[[_Case], None]:
             assert len(str(refusal)) > 20, "a refusal is a sentence"
             return
         sound(result, extreme)
-        if which == "single annotation":
+        if kind == "single annotation":
             assert result.labels[extreme.task[0]] == extreme.label[0]
 
     return check
@@ -217,8 +217,8 @@ AGGREGATOR_CHECKS: Mapping[str, Callable[[Any], None]] = {
     "the order of tasks, workers and classes does not matter": _order_of_tasks_workers_and_classes_does_not_matter,
     "a worker and tasks may be without annotations": _a_worker_and_tasks_without_annotations,
     "a class may be one that nobody used": _class_that_nobody_used,
-    **{f"{which} is fitted or refused": _extreme(which) for which in ("single worker", "single task")},
-    **{f"{which} is fitted or refused": _extreme(which) for which in ("single annotation", "adversarial")},
+    **{f"{kind} is fitted or refused": _extreme(kind) for kind in ("single worker", "single task")},
+    **{f"{kind} is fitted or refused": _extreme(kind) for kind in ("single annotation", "adversarial")},
     "known tasks are clamped": _known_tasks_are_clamped,
     "it refuses what does not fit": _refuses_what_does_not_fit,
 }
@@ -231,10 +231,10 @@ def _case(name: str) -> _Case:
 
 
 def check_aggregator(aggregator: str | type[Aggregator] | Aggregator, only: str = "") -> None:
-    """Demand of an aggregator what every one promises: shapes, order, ties, clamped tasks, refusals.
+    """Check the promises of an aggregator: shapes, order, ties, clamped tasks, refusals.
 
     Args:
-        aggregator: by name, class or instance.
+        aggregator: a name, class or instance.
         only: one of `AGGREGATOR_CHECKS`; "": all of them.
 
     Raises:

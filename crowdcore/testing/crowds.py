@@ -1,4 +1,4 @@
-"""Plain crowds, the same ones with other numbers or wider, and the helpers of the checks."""
+"""Plain crowds, renumbered and widened ones, and helpers of the checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def simulate_crowd(
     accuracy: float = 0.7,
     seed: int = 0,
 ) -> CrowdDataset:
-    """A plain crowd: every worker errs uniformly with rate 1 - accuracy; gold known."""
+    """Simulate a plain crowd: every worker errs uniformly with rate 1 - accuracy; gold is known."""
     rng = np.random.default_rng(seed)
     gold = rng.integers(n_classes, size=n_tasks)
     task = np.repeat(np.arange(n_tasks), per_task)
@@ -55,7 +55,7 @@ def featured_crowd(
     seed: int = 0,
     splits: tuple[float, float] = (0.6, 0.2),
 ) -> CrowdDataset:
-    """Gaussian classes two standard deviations apart, train/valid/test split, annotations on train alone."""
+    """Simulate Gaussian classes two standard deviations apart, a train/valid/test split, annotations on train alone."""
     crowd = simulate_crowd(n_tasks, n_workers, n_classes, per_task, accuracy, seed)
     rng = np.random.default_rng(seed + 1)
     centres = 2 * rng.standard_normal((n_classes, n_features))
@@ -72,7 +72,7 @@ def rearrange(
     workers: IntArray | None = None,
     classes: IntArray | None = None,
 ) -> CrowdDataset:
-    """The same crowd with new numbers: ``tasks[i]`` is the old number of the new task i; likewise the others."""
+    """Renumber a crowd: ``tasks[i]`` is the old number of the new task i; likewise workers and classes."""
     tasks, workers, classes = (
         np.arange(n) if given is None else given
         for given, n in ((tasks, dataset.n_tasks), (workers, dataset.n_workers), (classes, dataset.n_classes))
@@ -95,7 +95,7 @@ def rearrange(
 
 
 def widen(dataset: CrowdDataset, tasks: int = 0, workers: int = 0, classes: int = 0) -> CrowdDataset:
-    """The same annotations with further tasks, workers or classes that have none."""
+    """Add tasks, workers or classes without annotations."""
     return replace(
         dataset,
         task_ids=dataset.task_ids.append(pd.Index([f"more t{i}" for i in range(tasks)])),
@@ -108,7 +108,7 @@ def widen(dataset: CrowdDataset, tasks: int = 0, workers: int = 0, classes: int 
 
 @contextmanager
 def refused(error: type[CrowdError], words: str) -> Iterator[None]:
-    """Demand that what is done within is refused with an error that says some words."""
+    """Check that the body raises an error with some words in its message."""
     try:
         yield
     except error as refusal:
@@ -118,7 +118,7 @@ def refused(error: type[CrowdError], words: str) -> Iterator[None]:
 
 
 def run_checks(checks: Mapping[str, Callable[[Any], None]], only: str, subject: Any, name: str) -> None:
-    """Run all checks, or one, and name the one that fails.
+    """Run all checks, or one, and name one that fails.
 
     Raises:
         AssertionError: a promise is broken.

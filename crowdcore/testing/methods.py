@@ -1,4 +1,4 @@
-"""What every learning method promises: `check_method` holds one of your own to it."""
+"""Promises of every learning method, and `check_method` to hold your own to them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.testing.crowds import featured_crowd, rearrange, run_checks
 
 CPU = torch.device("cpu")
-N_CLASSES, N_WORKERS, N_FEATURES, HIDDEN, EMBEDDING = 3, 5, 6, 7, 4  # all different, so that axes are told by length
+N_CLASSES, N_WORKERS, N_FEATURES, HIDDEN, EMBEDDING = 3, 5, 6, 7, 4  # all different: lengths identify axes
 
 Method: TypeAlias = "str | type[CrowdMethod]"
 
 
 @lru_cache
 def posed(crowd: CrowdDataset, training: str) -> Problem:
-    """The problem that settings in JSON pose; what methods find of it once is found once for all tests."""
+    """Problem with settings in JSON, made once, so that fits of methods on it are shared by all tests."""
     return make_problem(crowd, TrainSettings.model_validate_json(training))
 
 
@@ -52,7 +52,7 @@ def small(method: Method, **settings: Any) -> dict[str, Any]:
 def built(
     name: Method, crowd: CrowdDataset, seed: int = 0, noise: float = 0.3, **settings: Any
 ) -> tuple[CrowdMethod, Problem, Batch]:
-    """A method in float64 and evaluation mode, away from its symmetric start, and its whole training set."""
+    """Build a method in float64 and evaluation mode, away from its symmetric start, and its whole training set."""
     method = methods.get(name)
     training, own = split_settings(method, small(name, **settings))
     problem = posed(crowd, training.model_dump_json())
@@ -66,13 +66,13 @@ def built(
 
 
 def in_double(batch: Batch) -> Batch:
-    """The batch with its floating-point fields in float64."""
+    """Convert the floating-point fields of a batch to float64."""
     parts: Any = (f.double() if f is not None and f.is_floating_point() else f for f in batch)
     return Batch(*parts)
 
 
 def same_results(loaded: TrainingResult, result: TrainingResult, features: AnyArray) -> None:
-    """Every field and prediction of a result is that of another, which was read from a file and has no dataset."""
+    """Check that every field and prediction of a result equals that of one read from a file, which has no dataset."""
     for field in (each for each in fields(result) if each.name != "crowd"):
         a, b = getattr(result, field.name), getattr(loaded, field.name)
         if isinstance(a, dict):
@@ -88,7 +88,7 @@ def same_results(loaded: TrainingResult, result: TrainingResult, features: AnyAr
 
 
 def objective(module: CrowdMethod, batch: Batch) -> torch.Tensor:
-    """The sum of the loss's terms."""
+    """Sum of the terms of the loss."""
     return torch.stack(list(module.loss(batch).values())).sum()
 
 
@@ -99,18 +99,18 @@ def gradients(module: CrowdMethod, batch: Batch) -> dict[str, Tensor]:
     return {n: torch.zeros_like(p) if g is None else g for n, p, g in zip(names, parameters, grads, strict=True)}
 
 
-def _is_described(which: Method) -> None:
-    method = methods.get(which)
-    assert method.name and method.title and method.paper, "`name`, `title` and `paper` must be given"
-    assert method.__doc__, "the class docstring must state the loss"
-    schema = method.Settings.model_json_schema()
+def _is_described(method: Method) -> None:
+    kind = methods.get(method)
+    assert kind.name and kind.title and kind.paper, "`name`, `title` and `paper` must be given"
+    assert kind.__doc__, "the class docstring must state the loss"
+    schema = kind.Settings.model_json_schema()
     assert all(p.get("description") for p in schema.get("properties", {}).values()), "every setting needs a description"
-    assert not set(method.Settings.model_fields) & set(TrainSettings.model_fields), "the names would clash in train()"
-    assert method.Settings.model_config["frozen"], "settings must be frozen"
+    assert not set(kind.Settings.model_fields) & set(TrainSettings.model_fields), "the names would clash in train()"
+    assert kind.Settings.model_config["frozen"], "settings must be frozen"
 
 
-def _gradients_reach_everything(which: Method) -> None:
-    module, _, batch = built(which, featured_crowd())
+def _gradients_reach_everything(method: Method) -> None:
+    module, _, batch = built(method, featured_crowd())
     grads = gradients(module, batch)
     assert all(torch.isfinite(g).all() for g in grads.values())
     assert all((g != 0).any() for g in grads.values()), {k: float(g.abs().max()) for k, g in grads.items()}
@@ -118,7 +118,7 @@ def _gradients_reach_everything(which: Method) -> None:
 
 
 def _padded(batch: Batch, n: int) -> Batch:
-    """The same batch with ``n`` annotations of weight 0 that name other tasks, workers and labels."""
+    """Add ``n`` annotations of weight 0, of other tasks, workers and labels, to a batch."""
 
     def more(field: Tensor, high: int) -> Tensor:
         return torch.cat([field, torch.randint(high, (n,), generator=torch.Generator().manual_seed(0))])
@@ -131,20 +131,20 @@ def _padded(batch: Batch, n: int) -> Batch:
     )
 
 
-def _missing_annotations_contribute_nothing(which: Method) -> None:
+def _missing_annotations_contribute_nothing(method: Method) -> None:
     crowd = featured_crowd()
-    module, _, batch = built(which, crowd)
-    other, _, _ = built(which, crowd)
+    module, _, batch = built(method, crowd)
+    other, _, _ = built(method, crowd)
     plain, more = objective(module, batch).item(), objective(other, _padded(batch, 1)).item()
     np.testing.assert_allclose(plain, more, rtol=1e-15)
-    module, other = built(which, crowd)[0], built(which, crowd)[0]
+    module, other = built(method, crowd)[0], built(method, crowd)[0]
     without, with_padding = gradients(module, batch), gradients(other, _padded(batch, 17))
     for k in without:
         torch.testing.assert_close(without[k], with_padding[k], rtol=1e-12, atol=1e-16)
 
 
 def _permuted(tensor: Tensor, order: IntArray, size: int) -> Tensor:
-    """Every axis of length ``size`` reordered; one of R·C outputs counts workers, and for each its classes."""
+    """Reorder every axis of length ``size``; one of R·C outputs runs over workers, and within each over classes."""
     for axis in range(tensor.dim()):
         if tensor.shape[axis] == N_WORKERS * N_CLASSES:
             grid = _permuted(torch.arange(N_WORKERS * N_CLASSES).view(N_WORKERS, N_CLASSES), order, size)
@@ -155,11 +155,11 @@ def _permuted(tensor: Tensor, order: IntArray, size: int) -> Tensor:
 
 
 def _same_after(
-    which: Method, order: IntArray, size: int, other_crowd: CrowdDataset, annotations: IntArray | None = None
+    method: Method, order: IntArray, size: int, other_crowd: CrowdDataset, annotations: IntArray | None = None
 ) -> None:
-    """A method with all axes of length ``size`` reordered explains the reordered crowd as well as before."""
-    module, problem, batch = built(which, featured_crowd())
-    other, _, other_batch = built(which, other_crowd)
+    """Check that a method with all axes of length ``size`` reordered explains the reordered crowd as well as before."""
+    module, problem, batch = built(method, featured_crowd())
+    other, _, other_batch = built(method, other_crowd)
     assert len({N_CLASSES, N_WORKERS, HIDDEN, EMBEDDING, N_FEATURES, problem.n_train}) == 6
     with torch.no_grad():
         source = dict([*module.named_parameters(), *module.named_buffers()])
@@ -172,12 +172,12 @@ def _same_after(
             torch.testing.assert_close(_permuted(v, order, size), other.recovered()[k], rtol=1e-6, atol=1e-8)
 
 
-def _renaming_classes_renames_what_is_learnt(which: Method) -> None:
+def _renaming_classes_renames_what_is_learnt(method: Method) -> None:
     order = np.array([2, 0, 1])
-    _same_after(which, order, N_CLASSES, rearrange(featured_crowd(), classes=order))
+    _same_after(method, order, N_CLASSES, rearrange(featured_crowd(), classes=order))
 
 
-def _the_order_of_workers_does_not_matter(which: Method) -> None:
+def _the_order_of_workers_does_not_matter(method: Method) -> None:
     order, crowd = np.array([3, 0, 4, 1, 2]), featured_crowd()
     number = np.argsort(order)[crowd.worker]
     again = np.lexsort([number, crowd.task])
@@ -188,11 +188,11 @@ def _the_order_of_workers_does_not_matter(which: Method) -> None:
         label=crowd.label[again],
         worker_ids=pd.Index(np.array(crowd.worker_ids)[order]),
     )
-    _same_after(which, order, N_WORKERS, reordered, annotations=again)
+    _same_after(method, order, N_WORKERS, reordered, annotations=again)
 
 
-def _what_is_recovered_follows_the_conventions_and_is_saved(which: Method) -> None:
-    result = train(featured_crowd(), which, seeds=2, epochs=2, select_on="gold", batch_size=16)
+def _what_is_recovered_follows_the_conventions_and_is_saved(method: Method) -> None:
+    result = train(featured_crowd(), method, seeds=2, epochs=2, select_on="gold", batch_size=16)
     for confusion in (c for c in (result.worker_confusion, result.common_confusion) if c is not None):
         assert confusion.dtype == np.float64
         assert confusion.shape[0] == 2 and confusion.shape[-2:] == (N_CLASSES, N_CLASSES)
@@ -200,7 +200,7 @@ def _what_is_recovered_follows_the_conventions_and_is_saved(which: Method) -> No
         np.testing.assert_allclose(sums[~np.isnan(sums)], 1, atol=1e-6)
     if result.worker_confusion is not None:
         assert result.worker_confusion.shape[1] == N_WORKERS
-    if methods.get(which).omega is not CrowdMethod.omega:
+    if methods.get(method).omega is not CrowdMethod.omega:
         assert result.omega is not None and ((result.omega > 0) & (result.omega < 1)).all()
     np.testing.assert_allclose(result.probabilities["selected"].sum(-1), 1, atol=1e-5)
     with tempfile.TemporaryDirectory() as folder:
@@ -208,22 +208,22 @@ def _what_is_recovered_follows_the_conventions_and_is_saved(which: Method) -> No
         same_results(loaded, result, np.asarray(featured_crowd().features)[:5])
 
 
-def _it_learns(which: Method) -> None:
+def _it_learns(method: Method) -> None:
     crowd = featured_crowd(n_tasks=300, n_workers=8, per_task=3)
-    chosen: dict[str, Any] = {"chosen": "dl-em"} if methods.get(which).candidates else {}
-    result = train(crowd, which, seeds=2, epochs=20, batch_size=36, lr=0.01, select_on="gold", **chosen)
+    chosen: dict[str, Any] = {"chosen": "dl-em"} if methods.get(method).candidates else {}
+    result = train(crowd, method, seeds=2, epochs=20, batch_size=36, lr=0.01, select_on="gold", **chosen)
     assert result.accuracy("test").min() > 0.7
     assert result.curves["loss"][-1].mean() < result.curves["loss"][0].mean()
 
 
-def _one_worker_is_no_problem(which: Method) -> None:
+def _one_worker_is_no_problem(method: Method) -> None:
     crowd = featured_crowd(n_tasks=90, n_workers=1, per_task=1, n_classes=2)
-    result = train(crowd, which, seeds=1, epochs=2, select_on="gold")
+    result = train(crowd, method, seeds=1, epochs=2, select_on="gold")
     assert np.isfinite(result.curves["loss"]).all()
     assert any("only one worker" in note for note in result.notes)
 
 
-_ODD = {  # crowd -> what a note must say of it
+_ODD = {  # crowd -> words of a note on it
     "idle workers, a label of one, tasks without labels, a class nobody used": "No worker gave the label 'unseen'",
     "two classes, a label a task": "",
     "equal features": "All training tasks have the same features",
@@ -231,7 +231,7 @@ _ODD = {  # crowd -> what a note must say of it
 
 
 def _odd_crowd(case: str) -> CrowdDataset:
-    """A crowd that is odd."""
+    """Make an odd crowd."""
     if case.startswith("two classes"):
         return featured_crowd(n_tasks=90, per_task=1, n_classes=2)
     crowd = featured_crowd(n_tasks=90, per_task=3)
@@ -242,10 +242,10 @@ def _odd_crowd(case: str) -> CrowdDataset:
     return replace(crowd.where(once), classes=(*crowd.classes, "unseen"))
 
 
-def _odd_crowds_give_finite_results_and_are_told(which: Method, case: str) -> None:
+def _odd_crowds_give_finite_results_and_are_told(method: Method, case: str) -> None:
     crowd = _odd_crowd(case)
     try:
-        result = train(crowd, which, seeds=1, epochs=1, select_on="gold", batch_size=5000)
+        result = train(crowd, method, seeds=1, epochs=1, select_on="gold", batch_size=5000)
     except DataError as refusal:
         assert case == "equal features" and "have the same features" in str(refusal), refusal
         return
@@ -276,10 +276,10 @@ METHOD_CHECKS: Mapping[str, Callable[[Any], None]] = {
 
 
 def check_method(method: Method, only: str = "") -> None:
-    """Demand of a learning method what every one promises: gradients, order, names, saving, learning, odd crowds.
+    """Check the promises of a learning method: gradients, order, names, saving, learning, odd crowds.
 
     Args:
-        method: by name or class.
+        method: a name or class.
         only: one of `METHOD_CHECKS`; "": all of them.
 
     Raises:
@@ -289,5 +289,5 @@ def check_method(method: Method, only: str = "") -> None:
     Examples:
         >>> check_method("dl-mv", "it is described")
     """
-    with mock.patch.multiple(trials, FOLDS=2, REPLICAS=1):  # of methods that try others
+    with mock.patch.multiple(trials, FOLDS=2, REPLICAS=1):  # for methods that try others
         run_checks(METHOD_CHECKS, only, method, methods.get(method).name)

@@ -1,4 +1,4 @@
-"""What every reader promises: `check_reader` holds one of your own to it."""
+"""Promises of every reader, and `check_reader` to hold your own to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHERS = {
     "nested.json": '[{"id":"t1","annotations":[{"annotator":"ann","label":"cat"},{"annotator":"ben","label":"dog"}]}]',
     "tags.conll": "token ann ben\nto O O\nRome B-LOC ?\n\nParis B-LOC ?\n",
 }
-"""Files that no reader but ours is for."""
+"""Files that only our readers may read."""
 _CUTS = 8
 
 
@@ -40,7 +40,7 @@ class _Case:
     rows: list[tuple[str, str, str]]
 
     def rows_of(self, file: Path) -> list[tuple[str, str, str]]:
-        """Annotations read from a file in this format."""
+        """Read the annotations from a file in this format."""
         annotations = read_dataset(file, format=self.reader.name, accept=True).annotations
         return sorted(map(tuple, annotations.iloc[:, :3].astype(str).to_numpy().tolist()))
 
@@ -84,8 +84,8 @@ def _leaves_other_files_alone(case: _Case) -> None:
                 taken = examine(file).report.format == case.reader.name
             except CrowdError:
                 taken = True
-            comes_along = case.reader.name in readers.modules
-            assert comes_along or not taken, f"{name} is taken for this format: `fits` is {sureness!r}"
+            built_in = case.reader.name in readers.modules
+            assert built_in or not taken, f"{name} is taken for this format: `fits` is {sureness!r}"
 
 
 def _the_same_twice_and_the_file_unchanged(case: _Case) -> None:
@@ -126,7 +126,7 @@ READER_CHECKS: Mapping[str, Callable[[Any], None]] = {
 
 @contextmanager
 def _installed(reader: type[Reader]) -> Iterator[None]:
-    """The reader as if its package were installed."""
+    """Context in which the reader's package appears installed."""
     name = getattr(reader, "name", "")
     entry = SimpleNamespace(
         name=name, value=reader.__qualname__, dist=None, module=reader.__module__, load=lambda: reader
@@ -141,10 +141,10 @@ def check_reader(
     annotations: pd.DataFrame | Iterable[tuple[str, str, str]],
     only: str = "",
 ) -> None:
-    """Demand of a reader what every one promises: it is told by content, loses nothing, and refuses in sentences.
+    """Check the promises of a reader: it recognises content, loses nothing, and refuses in sentences.
 
     Args:
-        reader: by name or class, whether installed or not.
+        reader: a name or class, whether installed or not.
         file: a small file or folder in its format.
         annotations: task, worker and label of each annotation that the file holds, in any order.
         only: one of `READER_CHECKS`; "": all of them.
