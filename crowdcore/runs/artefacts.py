@@ -1,4 +1,4 @@
-"""What a run leaves besides curves: its result, its scores, its predictions (as a table, as a reference), its log."""
+"""Artefacts of a run: its result, its scores, its predictions (as a table, as a reference), its log."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _LOG_BYTES = 200_000  # read from the end of a log
 
 
 def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult:
-    """The result of a run on classes or tags.
+    """Return the result of a run on classes or tags.
 
     Raises:
-        DataError: there is nothing (yet), its files are gone, or it learnt from ratings.
+        DataError: there is no result (yet), its files are gone, or the run learnt from ratings.
     """
     trained = learnt(run_id, workspace=workspace)
     if trained.numeric:
@@ -46,10 +46,10 @@ def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult
 
 
 def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
-    """The result of a run on labels of any kind.
+    """Return the result of a run on labels of any kind.
 
     Raises:
-        DataError: there is nothing (yet), or its files are gone.
+        DataError: there is no result (yet), or its files are gone.
     """
     from crowdcore.learning.results.result_files import load_result
 
@@ -57,25 +57,25 @@ def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
 
 
 def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """One row per task: task, split, gold, label, and p_<class>, the mean over seeds of the selected epochs.
+    """Return one row per task: task, split, gold, label, and p_<class>, the mean over seeds of the selected epochs.
 
-    Of a run on ratings: task, split, gold and rating, that mean.
+    For a run on ratings: task, split, gold and rating, the same mean.
 
     Raises:
-        DataError: there is nothing (yet), or its files are gone.
+        DataError: there is no result (yet), or its files are gone.
     """
     return pd.read_parquet(_artefact(run_id, "predictions.parquet", workspace or Workspace.open()))
 
 
 def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None = None) -> Reference:
-    """The predictions of a run as a reference, the mean over its seeds at their selected epochs.
+    """Return the predictions of a run as a reference, the mean over its seeds at their selected epochs.
 
     Args:
-        run_id: of a run with a result.
-        dataset: the one it was trained on.
+        run_id: id of a run with a result.
+        dataset: the dataset it was trained on.
 
     Returns:
-        Named ``run:<id>``; tasks without input are unknown.
+        The reference ``run:<id>``; tasks without input are unknown.
 
     Raises:
         DataError: no such run, no result, or another dataset.
@@ -99,7 +99,7 @@ def export_model(
 
 
 def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -> list[str]:
-    """The last lines that a run's process wrote; [] when there are none."""
+    """Return the last lines of a run's log; [] without any."""
     workspace = workspace or Workspace.open()
     path = workspace.run_folder(run_id) / "log.txt"
     if not path.exists():
@@ -114,7 +114,7 @@ def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -
 
 
 def keep_result(run_id: str, trained: Learnt, dataset: Labelled, workspace: Workspace) -> None:
-    """Write result and predictions, whole or not at all as far as readers can see."""
+    """Write result and predictions, which readers see whole or not at all."""
     place = workspace.artefact_folder(run_id)
     draft = (place.parent if workspace.owns_record else workspace.run_folder(run_id)) / "result.new"
     shutil.rmtree(draft, ignore_errors=True)
@@ -133,7 +133,7 @@ def keep_result(run_id: str, trained: Learnt, dataset: Labelled, workspace: Work
 
 
 def _move(draft: Path, place: Path) -> None:
-    """Put the contents of a folder in place of what is there, once they are on the disk, for their owner alone."""
+    """Replace the contents of a folder by new ones, once these are on the disk, readable by their owner alone."""
     for path in [draft, *draft.rglob("*")]:
         path.chmod(0o700 if path.is_dir() else 0o600)
         flush(path)
@@ -164,7 +164,7 @@ def _why_none(run: Run) -> tuple[str, str]:
 
 
 def _download(run_id: str, name: str, workspace: Workspace) -> Path:
-    """Where an artefact is on this machine, fetched once from a server; it may not exist."""
+    """Return the path of an artefact on this machine, fetched once from a server; it may not exist."""
     info = entry_of(run_id, workspace).info
     local = workspace.artefact_folder(run_id) if workspace.owns_record else local_folder(info.artifact_uri)
     if local is not None:
@@ -179,9 +179,9 @@ def _download(run_id: str, name: str, workspace: Workspace) -> Path:
 
 
 def result_scores(result: Learnt) -> dict[str, float]:
-    """Means over seeds, and ``…_std`` from two on, of the test split at three epochs and of validation at the selected.
+    """Means over seeds, and ``…_std`` from two on: test scores at three epochs, validation scores at the selected one.
 
-    Of classes accuracies, of tags also precision, recall and F1 of spans; of ratings MAE, RMSE and R².
+    Accuracy for classes, for tags also precision, recall and F1 of spans; MAE, RMSE and R² for ratings.
     """
     scores: dict[str, float] = {}
     for name, score in result.on_test():

@@ -1,7 +1,7 @@
-"""The engine as apps see it: a process of the workspace that is started when needed and found again.
+"""The engine as apps see it: a process of the workspace, started when needed and found again.
 
-Looking at it takes well under a millisecond, as it reads files and locks alone, and may be done from any thread.
-Whoever may send to its scheduler, or a cluster's, runs code on all of its machines, so TLS guards it."""
+Its state is read from files and locks, in well under a millisecond and from any thread. Whoever can send to its
+scheduler, or a cluster's, can run code on all of its machines, so TLS guards it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SLOT, CONCLUDING = "slot", "concluding"
-"""Dask resources: runs that train at once, and cancelled ones whose checkpoint becomes a result, which is soon done."""
+"""Dask resources: runs that train at once, and cancelled ones that only turn their checkpoint into a result."""
 JOIN = "CROWDCORE_SCHEDULER"
 """Address of the scheduler that the engine and workers join."""
 KEY = "CROWDCORE_CLUSTER_KEY"
@@ -52,11 +52,11 @@ class EngineFiles:
         workspace: the workspace's folder.
 
     Attributes:
-        folder: only its owner may look in, as its key lets one run code.
+        folder: readable by its owner alone, as its key lets one run code.
         lock: held by the engine as long as it lives.
-        note: process and host of the engine, and what `engine_state` says.
+        note: process and host of the engine, and the state that `engine_state` returns.
         key: private key and certificate of the engine's own scheduler and workers.
-        wanted: there as long as runs wait or go on; touched when there is something to do.
+        wanted: exists as long as runs wait or go on; touched when there is something to do.
         scratch: Dask's own.
     """
 
@@ -69,14 +69,14 @@ class EngineFiles:
         self.scratch = self.folder / "scratch"
 
     def wanted_at(self) -> int:
-        """When work was last requested, in nanoseconds; 0 = nothing is wanted."""
+        """Time of the last request for work, in nanoseconds; 0 = nothing is wanted."""
         try:
             return self.wanted.stat().st_mtime_ns
         except FileNotFoundError:
             return 0
 
     def want(self) -> None:
-        """Request that the engine looks at the record, and that whoever sees that there is none starts one."""
+        """Request that the engine reads the record, and that the next reader of its state starts one if it is down."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.wanted.touch()
         now = time.time_ns()
@@ -85,7 +85,7 @@ class EngineFiles:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """A worker and how many of its slots are taken."""
+    """A worker and the number of its busy slots."""
 
     name: str
     device: str
@@ -98,9 +98,9 @@ class EngineState:
     """Last report of the engine.
 
     Args:
-        address: the scheduler's; None while the engine is down or still starting.
-        workers: those that take runs.
-        problem: what stands in the way, in one sentence; "" when nothing does.
+        address: address of the scheduler; None while the engine is down or still starting.
+        workers: workers that take runs.
+        problem: a problem that keeps runs waiting, in one sentence; "" without.
     """
 
     address: str | None
@@ -109,12 +109,12 @@ class EngineState:
 
 
 def ensure_engine(*, workspace: Workspace | None = None) -> None:
-    """Ask the engine to look at the record; start it in the background where there is none.
+    """Ask the engine to read the record; start it in the background if there is none.
 
     Raises:
         CrowdError: the workspace's disk is full or read-only.
         MissingExtraError: Dask or MLflow is not installed.
-        SettingError: the cluster that it is to join has no TLS.
+        SettingError: the cluster to join has no TLS.
     """
     if missing := missing_extra("Training in the background", "distributed", "mlflow"):
         raise missing
@@ -133,11 +133,11 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
 
 
 def engine_state(*, workspace: Workspace | None = None) -> EngineState:
-    """What the engine is doing; when it was killed while runs waited or went on, it is started again."""
+    """Return the state of the engine; restart one that was killed while runs waited or went on."""
     workspace = workspace or Workspace.open()
     if problem := disk_problem(workspace.folder):
         return EngineState(None, problem=problem)
-    if not os.access(workspace.folder / "engine", os.X_OK):  # there is none, or it is somebody else's
+    if not os.access(workspace.folder / "engine", os.X_OK):  # there is none, or it belongs to another user
         return EngineState(None)
     files = EngineFiles(workspace.folder)
     if not is_locked(files.lock):
@@ -181,7 +181,7 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
 
 
 def check_scheduler(address: str) -> None:
-    """Refuse a scheduler that does not ask who connects; "" stands for the engine's own, which does."""
+    """Refuse a scheduler without TLS; "" stands for the engine's own, which has it."""
     if address and not address.startswith("tls://") and os.environ.get(UNGUARDED) != "1":
         raise SettingError(
             JOIN,
@@ -193,7 +193,7 @@ def check_scheduler(address: str) -> None:
 
 
 def cluster_security(workspace: Workspace, address: str) -> Security | None:
-    """How to connect to a scheduler: with the cluster's key, or with what Dask's own configuration says."""
+    """Credentials for a scheduler: the cluster's key, or those of Dask's own configuration."""
     import distributed
 
     check_scheduler(address)
@@ -212,12 +212,12 @@ def cluster_security(workspace: Workspace, address: str) -> Security | None:
 
 
 def key_file(workspace: Workspace) -> Path:
-    """Where the cluster's key is, or would be."""
+    """Path of the cluster's key, which may not exist."""
     return Path(os.environ.get(KEY) or workspace.folder / "engine" / "cluster.pem")
 
 
 def make_key(pem: Path) -> None:
-    """Write a private key and its certificate, valid for a year, that only their owner may read."""
+    """Write a private key and its certificate, valid for a year, readable by their owner alone."""
     from distributed import Security
 
     key = Security.temporary()
@@ -227,7 +227,7 @@ def make_key(pem: Path) -> None:
 
 
 def tls(pem: Path) -> Security:
-    """TLS in which both sides must hold the key."""
+    """Return TLS settings in which both sides must hold the key."""
     import distributed
 
     ends = {f"tls_{role}_{part}": str(pem) for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
@@ -235,29 +235,29 @@ def tls(pem: Path) -> Security:
 
 
 def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
-    """Queue a run; the engine, started where there is none, takes it as soon as it can.
+    """Queue a run; the engine, started if there is none, takes it as soon as it can.
 
     Raises:
-        SettingError: the engine is to join a cluster without TLS.
+        SettingError: the engine would join a cluster without TLS.
     """
     workspace = workspace or Workspace.open()
     check_scheduler(os.environ.get(JOIN, ""))
-    client_of(workspace)  # says what is wrong with it before anything is written
+    client_of(workspace)  # raises for a broken record before anything is written
     with check_disk(workspace):
-        EngineFiles(workspace.folder).want()  # whoever looks starts an engine, should we die on the way
+        EngineFiles(workspace.folder).want()  # should we die here, the next reader of the state starts an engine
         run = store.create(spec, workspace=workspace)
     ensure_engine(workspace=workspace)
     return run
 
 
 def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None) -> None:
-    """End a run; what it has learnt by then becomes its result.
+    """End a run; the model so far becomes its result.
 
-    Its process ends by itself after its current epoch, however long that takes. A run that waits to go on from a
-    checkpoint has the engine make that its result. A run that has ended stays as it is; a search ends with its trials.
+    Its process ends by itself after its current epoch, however long that takes. For a run that waits to go on from a
+    checkpoint, the engine makes that its result. A run that has ended stays as it is; a search ends with its trials.
 
     Args:
-        now: do not wait for the end of the epoch: what was learnt since the last checkpoint is lost.
+        now: do not wait for the end of the epoch; progress since the last checkpoint is lost.
     """
     workspace = workspace or Workspace.open()
     run = store.get_run(run_id, workspace=workspace)
@@ -266,9 +266,9 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     with check_disk(workspace):
         workspace.request_cancel(run_id, now=now)
     try:
-        with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
+        with leased(workspace.run_folder(run_id), wait=0.2):  # no process trains it, and none can begin
             run = store.get_run(run_id, workspace=workspace)
-            begun = run.spec.search and run.state == "running"  # which the engine ends
+            begun = run.spec.search and run.state == "running"  # the engine ends it
             if not run.has_ended and not begun and not workspace.has_checkpoint(run_id):
                 store.set_state(run_id, "cancelled", "Cancelled before it started.", workspace=workspace)
     except BlockingIOError:  # its supervisor sees the flag
@@ -280,10 +280,10 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
 
 
 def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
-    """Let a failed or cancelled run go on from its last checkpoint.
+    """Queue a failed or cancelled run to go on from its last checkpoint.
 
     Raises:
-        DataError: it is finished, or has not ended.
+        DataError: the run is finished, or has not ended.
     """
     workspace = workspace or Workspace.open()
     store.get_run(run_id, workspace=workspace)
@@ -304,11 +304,11 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
 
 
 def run_again(run_id: str, *, workspace: Workspace | None = None, **changes: Any) -> Run:
-    """Start a new run like an old one.
+    """Start a new run with the specification of an old one.
 
     Args:
-        run_id: the old one.
-        workspace: of both.
+        run_id: id of the old run.
+        workspace: workspace of both.
         changes: fields of `RunSpec`, or single settings of the trainer or the method.
     """
     workspace = workspace or Workspace.open()
@@ -321,7 +321,7 @@ def run_again(run_id: str, *, workspace: Workspace | None = None, **changes: Any
 
 
 def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
-    """Let a queued run go before (higher) or after others."""
+    """Set the priority of a queued run; higher goes first."""
     workspace = workspace or Workspace.open()
     spec = store.get_run(run_id, workspace=workspace).spec.model_copy(update={"priority": priority})
     store.set_tag(run_id, f"{TAG}spec", spec.model_dump_json(), workspace)

@@ -1,8 +1,8 @@
-"""The engine: ``python -m crowdcore.runs.engine_process``, one process per workspace, found by the lock it holds.
+"""The engine: ``python -m crowdcore.runs.engine_process``, one process per workspace, identified by the lock it holds.
 
-It holds Dask's scheduler and the nannies that keep its workers running (or joins a cluster), hands runs over as slots
-become free, moves searches on, and ends with all of them when idle for a while. Apps only write the
-record and ask it to look.
+It runs Dask's scheduler and the nannies that keep its workers running (or joins a cluster), hands runs over as slots
+become free, steps searches, and ends with all of them when idle for a while. Apps only write the record and ask it to
+read that.
 
 Workers and their slots are Dask's, but the queue stays in the record: Dask gives a waiting task to a worker at once,
 and keeps neither their order nor every slot busy (docs/design.md, `python -m benchmarks.engine`).
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from crowdcore.runs.searching import Coordinator
 
 IDLE, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SLOTS"
-_BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
-_LONG = 1800.0  # the same when somebody has added a worker, which would end, too
+_BRIEFLY = 90.0  # seconds without work after which the engine ends: its packages take 800 MB
+_LONG = 1800.0  # the same when a user has added a worker, which would end, too
 _TICK, _LOOK, _RARELY = 0.05, 1.0, 2.0  # seconds between checks for requests, of a busy and of an idle record
-_JOINING = 0.2  # seconds between looks while the first worker is on its way
-_ALONE = 15.0  # seconds without a worker that are worth a word
+_JOINING = 0.2  # seconds between checks while the first worker starts
+_ALONE = 15.0  # seconds without a worker that are reported
 _QUIET = {  # runs are processes of their own: there is nothing here to measure or profile
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.admin.tick.interval": "1s",
@@ -56,14 +56,14 @@ _QUIET = {  # runs are processes of their own: there is nothing here to measure 
     "distributed.worker.daemon": False,  # a daemon may not have children
     "distributed.worker.profile.enabled": False,
 }
-_FORGOTTEN = 60.0  # seconds after which a run whose creation MLflow never heard of is forgotten
-_GRACE = 5.0  # seconds that a child has to end after its supervisor did
+_FORGOTTEN = 60.0  # seconds after which a run that MLflow never recorded is forgotten
+_GRACE = 5.0  # seconds that a child has to end after its supervisor
 _log = logging.getLogger("crowdcore.engine")
 
 
 @dataclass(frozen=True)
 class _Handed:
-    """A run that a worker was given."""
+    """A run handed to a worker."""
 
     future: Any
     worker: str
@@ -71,7 +71,7 @@ class _Handed:
 
 
 class Engine:
-    """The loop that looks after the engine of one workspace."""
+    """The engine of one workspace, as a loop."""
 
     def __init__(self, workspace: Workspace, lock: int, stop: threading.Event) -> None:
         import dask
@@ -93,10 +93,10 @@ class Engine:
         self._joined = time.monotonic()
         self._lock, self._wake, self._stop = lock, threading.Event(), stop
         self.answered = 0
-        """When the work that was answered last had been requested."""
+        """Time of the last request that was answered."""
 
     def run(self) -> None:
-        """Until stopped, or idle for long."""
+        """Run until stopped, or idle for long."""
         busy = time.monotonic()
         try:
             while not self._is_over():
@@ -118,11 +118,11 @@ class Engine:
             self._close()
 
     def _is_over(self) -> bool:
-        """Whether it was stopped, or the workspace was deleted or moved: then another engine may hold its lock."""
+        """Return True if it was stopped, or the workspace was deleted or moved (another engine may hold its lock)."""
         return self._stop.is_set() or not is_in_place(self._files.lock, self._lock)
 
     def _step(self) -> str:
-        """One round; returns what stands in the way, "" if nothing does."""
+        """Do one round; return the problem that keeps runs waiting, or ""."""
         self._workers = {}
         try:
             self._workers = workers = self._find_workers()
@@ -136,12 +136,12 @@ class Engine:
             return "No worker has joined: start `crowdcore compute-worker`." if alone else ""
         except CrowdError as error:
             return str(error)
-        except Exception:  # the record may be locked, the scheduler on its way: both pass
+        except Exception:  # a locked record and a starting scheduler are transient
             _log.exception("this round failed")
             return "The engine cannot supervise the runs at the moment and will try again; see engine/engine.log."
 
     def _find_workers(self) -> dict[str, dict[str, Any]]:
-        """Address -> what the scheduler says of a worker that takes runs."""
+        """Address -> the scheduler's facts about a worker that takes runs."""
         from distributed import Client
 
         if self._client and self._client.status != "running":
@@ -153,7 +153,7 @@ class Engine:
         return {at: w for at, w in known.items() if SLOT in w["resources"] and w.get("status") == "running"}
 
     def _collect(self, workers: dict[str, dict[str, Any]]) -> None:
-        """Take back what ended, and what a vanished worker had."""
+        """Take back runs that ended, and those of vanished workers."""
         for run_id, handed in list(self._handed.items()):
             if handed.future.done() or handed.worker not in workers:
                 del self._handed[run_id]
@@ -163,9 +163,9 @@ class Engine:
                 self._reconciler.settle(run_id)
 
     def _search(self, waiting: list[Run], slots: int) -> None:
-        """Take up searches that wait, and move all on; one that meets trouble that may pass is taken up anew.
+        """Take up waiting searches, and step all; one that meets a transient error is taken up anew.
 
-        One that has ended is let go at once: it may be resumed before the next round.
+        A search that has ended is dropped at once: it may be resumed before the next round.
         """
         from crowdcore.runs.searching import Coordinator
 
@@ -186,14 +186,14 @@ class Engine:
         for at, keys in self._client.processing().items():
             for kind, run_id in (str(key).split("-")[:2] for key in keys if str(key).count("-") == 2):
                 if at in free and kind in free[at] and run_id not in self._handed:
-                    free[at][kind] -= 1  # a run of another workspace, or from before we lost touch
+                    free[at][kind] -= 1  # a run of another workspace, or from before the connection was lost
         for run in waiting:
-            concludes = self._workspace.cancel_requested(run.id)  # it makes its checkpoint a result, which is soon done
+            concludes = self._workspace.cancel_requested(run.id)  # it only turns its checkpoint into a result
             resource = CONCLUDING if concludes else SLOT
             able = [at for at in free if free[at][resource] >= 1]
             if run.spec.device.startswith("cuda"):
                 offering = [at for at in workers if run.spec.device in workers[at]["resources"]]
-                able = [at for at in able if at in offering] if offering else able  # else it fails, and says why
+                able = [at for at in able if at in offering] if offering else able  # else the run fails with the reason
             if able:
                 at = max(able, key=lambda a: free[a][resource])
                 free[at][resource] -= 1
@@ -218,7 +218,7 @@ class Engine:
         _log.info("gave %s to %s", run.id, worker)
 
     def _report(self, problem: str) -> None:
-        """Write what `engine_state` says, and whether it is wanted."""
+        """Write the state for `engine_state`, and whether the engine is still wanted."""
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
         workers = tuple(
             WorkerState(
@@ -230,7 +230,7 @@ class Engine:
             for at, w in self._workers.items()
         )
         state = EngineState(self._client.scheduler.address if self._client else None, workers, problem)
-        with contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
+        with contextlib.suppress(OSError):  # `engine_state` notices a full disk by itself
             write_json(self._files.note, _me() | asdict(state))
             if self._reconciler.unfinished and not self.answered:
                 self._files.want()
@@ -239,7 +239,7 @@ class Engine:
                 self.answered = 0
 
     def _wait(self, seconds: float) -> None:
-        """Until somebody asks, a run ends, or time is up."""
+        """Wait until there is a request, a run ends, or time is up."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._is_over():
             if self._files.wanted_at() != self.answered or self._wake.wait(_TICK):
@@ -255,20 +255,20 @@ class Engine:
         self._disconnect()
         if self._cluster:
             self._cluster.close()
-        if not self._stop.is_set() and self._is_over():  # what lies there now belongs to others
+        if not self._stop.is_set() and self._is_over():  # files at that path now belong to others
             _log.info("the workspace was deleted or moved: the engine has ended with all that it started")
             return
         with contextlib.suppress(Exception):
-            self._reconciler.waiting(set())  # what ran is queued again
+            self._reconciler.waiting(set())  # queues the running ones again
         with contextlib.suppress(OSError):
             self._files.note.unlink(missing_ok=True)
 
 
 class Reconciler:
-    """Decides from the record and the leases alone what has to be done; may be stopped and started at any time.
+    """Brings record and leases of runs in line; it needs nothing else, so it may be stopped and started at any time.
 
     Args:
-        workspace: whose runs.
+        workspace: workspace of the runs.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -278,7 +278,7 @@ class Reconciler:
         """Runs that wait or go on."""
 
     def waiting(self, handed: set[str]) -> list[Run]:
-        """The runs to hand over, in order, after putting the record right; those ``handed`` over are left alone."""
+        """Correct the record, and return the runs to hand over, in order; those ``handed`` over are left alone."""
         self._finish_creating()
         live = [
             run
@@ -305,19 +305,19 @@ class Reconciler:
                 shutil.rmtree(begun, ignore_errors=True)
 
     def _turn(self, run: Run) -> tuple[bool, int, datetime]:
-        """Sort key of a run in the queue; one that only turns its checkpoint into a result is first."""
+        """Sort key of a run in the queue; one that only turns its checkpoint into a result comes first."""
         concludes = self._workspace.cancel_requested(run.id)
         return not concludes, -run.spec.priority, run.created or datetime.min.replace(tzinfo=UTC)
 
     def settle(self, run_id: str) -> None:
-        """Put one run's record right after its supervisor came back."""
+        """Correct the record of one run after its supervisor returned."""
         with contextlib.suppress(CrowdError):
             run = store.get_run(run_id, workspace=self._workspace)
             if not run.has_ended and not is_leased(self._workspace.run_folder(run_id)):
                 self._is_queued(run, self._is_over)
 
     def _is_free(self, run: Run) -> bool:
-        """Whether nobody works on the run; a child without a supervisor that does not end is ended."""
+        """Return True if no process works on the run; end a child that outlives its supervisor."""
         folder = self._workspace.run_folder(run.id)
         if not is_leased(folder):
             self._orphaned_since.pop(run.id, None)
@@ -330,7 +330,7 @@ class Reconciler:
         return False
 
     def _is_queued(self, run: Run, is_over: Callable[[str], bool]) -> bool:
-        """Whether a run that nobody works on waits, once the record says what its note says."""
+        """Bring the record of a run without a process in line with its note; return True if the run is queued."""
         folder = self._workspace.run_folder(run.id)
         if run.state == "queued" and self._due_state(run, read_note(folder), is_over)[0] == "queued":
             return True
@@ -343,11 +343,11 @@ class Reconciler:
                 if state != run.state:
                     store.set_state(run.id, state, message, workspace=self._workspace)
                 return state == "queued"
-        except BlockingIOError:  # somebody has just begun
+        except BlockingIOError:  # a process has just begun
             return False
 
     def _due_state(self, run: Run, note: Note, is_over: Callable[[str], bool]) -> tuple[State, str]:
-        """The state that a run should be in on which nobody works, and why."""
+        """Return the state that a run without a process should have, and the reason."""
         cancelled, ending = self._workspace.cancel_requested(run.id), note.outcome
         if cancelled and ending.state == "queued" and self._workspace.has_checkpoint(run.id):
             return "queued", SAVING
@@ -361,7 +361,7 @@ class Reconciler:
         return "queued", f"{why} {_goes_on(run)}" if note.supervisor else ""
 
     def _is_over(self, search: str) -> bool:
-        """Whether the search of a trial has ended, or is gone; "" is that of a run that is none."""
+        """Return True if the search of a trial has ended, or is gone; a run that is no trial has ""."""
         try:
             return bool(search) and store.get_run(search, workspace=self._workspace).has_ended
         except CrowdError:
@@ -377,8 +377,8 @@ def _me() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Hold the workspace's engine until it is idle for long or stopped; do nothing where another one does."""
-    os.umask(0o077)  # what runs write, and their processes, is their owner's alone
+    """Run the workspace's engine until it is idle for long or stopped; do nothing if there is another one."""
+    os.umask(0o077)  # files of runs and their processes are readable by their owner alone
     log_visibly()
     workspace = Workspace.open()
     files, stop = EngineFiles(workspace.folder), threading.Event()
@@ -392,7 +392,7 @@ def main() -> None:
                     pass
                 engine = Engine(workspace, lock, stop)
                 engine.run()
-                answered = engine.answered if files.lock.exists() else files.wanted_at()  # else nobody asks
+                answered = engine.answered if files.lock.exists() else files.wanted_at()  # else there are no requests
         except (BlockingIOError, FileNotFoundError):  # there is another one, or no workspace any more
             return
 

@@ -1,4 +1,4 @@
-"""How long a run will take and how much memory: from earlier runs like it, else from a short trial.
+"""Estimates of the time and memory of a run, from similar earlier runs or from a short trial.
 
 ``python -m crowdcore.runs.estimation PARENT`` is that trial: it reads a `RunSpec`, trains two epochs on growing parts
 of the tasks until some seconds have passed, and prints one line of JSON.
@@ -50,8 +50,8 @@ class Estimate:
 
     Args:
         seconds: wall time of all seeds, from start to result.
-        bytes: memory at its peak, the GPU's where it trains on one.
-        basis: what this rests on, one sentence.
+        bytes: peak memory, the GPU's for a run on one.
+        basis: basis of the estimate, one sentence.
     """
 
     seconds: float
@@ -67,8 +67,8 @@ def estimate(spec: RunSpec, dataset: Labelled, *, workspace: Workspace | None = 
 
     Args:
         spec: the run.
-        dataset: what it trains on.
-        workspace: where to look for earlier runs.
+        dataset: its dataset.
+        workspace: workspace of earlier runs.
 
     Raises:
         RefusedError: the settings or the dataset are refused, as the run itself would be.
@@ -158,7 +158,7 @@ def _try(order: RunSpec, workspace: Workspace) -> dict[str, float]:
 
 @dataclass
 class _Clock:
-    """Times of the first two epochs of the first stack, had no other program used the processors."""
+    """Times of the first two epochs of the first stack, without the share of other programs."""
 
     seconds: list[float] = field(default_factory=list)
     replicas: int = 1
@@ -174,13 +174,14 @@ class _Clock:
 
 
 def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
-    """``seconds_per_epoch`` (all seeds), ``bytes``, default ``epochs``, and ``share`` of the tasks in the trial."""
+    """Measure ``seconds_per_epoch`` (all seeds), ``bytes``, default ``epochs``, and ``share`` of the tasks tried."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for, train, usual_settings
     from crowdcore.learning.trials import JUDGED, REPLICAS
     from crowdcore.runs.train_process import peak_bytes
 
-    training, own = split_settings(learner := method_for(dataset, method), {**usual_settings(dataset), **settings})
+    learner = method_for(dataset, method)
+    training, own = split_settings(learner, {**usual_settings(dataset), **settings})
     judged = bool((dataset.gold >= 0).any())
     candidates = [name for name in learner.candidates if judged or name not in JUDGED]
     if candidates and not settings.get("chosen"):
@@ -193,7 +194,7 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
         given = {**settings, "epochs": max(training.epochs, 2), "patience": None}
         try:
             train(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
-        except CrowdError:  # a part may lack what the whole has
+        except CrowdError:  # a part may be too small
             if size >= dataset.n_tasks:
                 raise
         else:
@@ -211,7 +212,7 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
 
 
 def _inputs(dataset: Labelled, backbone: str) -> Rows:
-    """What the network reads."""
+    """Inputs of the network."""
     from crowdcore.learning import backbones
     from crowdcore.learning.training.inputs import input_rows
 
@@ -222,7 +223,7 @@ def _inputs(dataset: Labelled, backbone: str) -> Rows:
 
 
 def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
-    """What it takes at most: to try all candidates, without a fold each time, and to train all of them."""
+    """Upper bound: all candidates are tried, without a fold each time, and all are trained."""
     from crowdcore.learning.trials import FOLDS, REPLICAS
 
     each = sum(part["seconds_per_epoch"] for part in parts)
@@ -235,7 +236,7 @@ def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
 
 
 def _part(dataset: Labelled, size: int) -> Labelled:
-    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits; sentences stay whole."""
+    """Keep the input of ``size`` tasks only, evenly chosen from all splits; sentences stay whole."""
     from crowdcore.data.splitting import take_tasks
 
     if size >= dataset.n_tasks:
@@ -254,7 +255,7 @@ def _part(dataset: Labelled, size: int) -> Labelled:
 
 
 def main() -> None:
-    """Read, measure, print; other programs go first, and nothing goes on without the app."""
+    """Read, measure, print; other programs go first, and the process ends with the app."""
     from crowdcore.learning.embedding import with_inputs
 
     processes.give_way()

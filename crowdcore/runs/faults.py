@@ -1,4 +1,4 @@
-"""What can go wrong with the record of runs and its disk: one sentence each, and another try where it may pass."""
+"""Faults of the record of runs and of its disk: one sentence each, and a retry of transient ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crowdcore.runs.workspace import Workspace
 _T = TypeVar("_T")
 _IN_ADDRESS = re.compile(r"(\w+://)[^/\s@]+@")
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE_KEY", re.IGNORECASE)
-_SHORTEST = 6  # shorter values would blot out ordinary words
+_SHORTEST = 6  # shorter values would hide ordinary words
 _OF_OTHERS = ("mlflow", "sqlalchemy", "sqlite3", "requests", "urllib3")  # packages whose errors are explained
 _DAMAGE = ("malformed", "not a database", "no such table", "no such column", "corrupt")
 _TECHNICAL = re.compile(r"\s*(\[SQL:|\(Background on this error|Response body:).*", re.DOTALL)
@@ -26,7 +26,7 @@ _CLASS = re.compile(r"^(\([\w.]+\)|[\w.]+(Error|Exception):)\s*")  # "(sqlite3.O
 _ROOM = 1 << 19  # bytes below which a disk is full: a record of SQLite grows by less at once
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _PAUSE = 0.5  # seconds between two attempts
-_LOCKED = 2.0  # seconds of a locked record that are worth a word
+_LOCKED = 2.0  # seconds after which a locked record is reported
 _DAY = 86_400.0
 
 
@@ -35,8 +35,8 @@ class RecordError(CrowdError):
 
     Args:
         sentence: the problem and its remedy.
-        passes: whether the same may work later: a lock, a full disk, a server out of reach.
-        error_code: MLflow's, such as RESOURCE_DOES_NOT_EXIST; "" where it gave none.
+        passes: True for a transient fault: a lock, a full disk, a server out of reach.
+        error_code: MLflow's, such as RESOURCE_DOES_NOT_EXIST; "" without.
     """
 
     def __init__(self, sentence: str, passes: bool = False, error_code: str = "") -> None:
@@ -49,7 +49,7 @@ class LostRecordError(RecordError):
 
     Args:
         database: its file.
-        how: which of these.
+        how: the fault, as the end of a sentence.
     """
 
     def __init__(self, database: Path, how: str) -> None:
@@ -68,7 +68,7 @@ def redact(text: str) -> str:
 
 
 def explain(error: Exception, workspace: Workspace) -> RecordError | None:
-    """An error of MLflow or SQLite in one sentence; None when it does not come from the record."""
+    """Explain an error of MLflow or SQLite in one sentence; None if it does not come from the record."""
     if isinstance(error, RecordError):
         return error
     if type(error).__module__.partition(".")[0] not in _OF_OTHERS:
@@ -125,7 +125,7 @@ def disk_problem(folder: Path) -> str:
     """Problem with writing to a folder and its remedy, one sentence; "" without any. Takes microseconds."""
     try:
         disk = os.statvfs(folder)
-    except OSError:  # it is made when it is needed
+    except OSError:  # it is created when needed
         return ""
     if disk.f_flag & os.ST_RDONLY or not os.access(folder, os.W_OK):
         return f"The workspace {folder} is read-only: make it writable; waiting runs then continue by themselves."
@@ -152,7 +152,7 @@ def lock_problem(workspace: Workspace) -> str:
 
 @contextmanager
 def check_disk(workspace: Workspace) -> Iterator[None]:
-    """Refuse at once where nothing can be written to the disk of a workspace."""
+    """Refuse at once if nothing can be written to the disk of a workspace."""
     if problem := disk_problem(workspace.folder):
         raise CrowdError(problem)
     try:
@@ -165,7 +165,7 @@ def check_disk(workspace: Workspace) -> Iterator[None]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same may work later: a full or read-only disk, a record that is locked or out of reach."""
+    """Return True for a transient error: a full or read-only disk, a record that is locked or out of reach."""
     if getattr(error, "errno", None) in _DISK or any(f"(os error {number})" in str(error) for number in _DISK):
         return True  # the latter from safetensors
     return bool(getattr(error, "passes", False))  # of a `RecordError`
@@ -183,7 +183,7 @@ def retry(
 ) -> _T:
     """Call ``action`` and return what it returns; retry transient disk and lock errors (see `may_pass`).
 
-    It gives up after ``patience`` seconds, or where ``stopped``, called before every other attempt, is true; ``report``
+    It gives up after ``patience`` seconds, or when ``stopped``, called before every retry, returns True; ``report``
     receives the first error that is retried.
     """
     deadline, reported = time.monotonic() + patience, False

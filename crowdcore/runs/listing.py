@@ -1,4 +1,4 @@
-"""Runs side by side: which pass a filter, in which settings they differ, and all of them as a table."""
+"""Runs side by side: filters, the settings in which they differ, and tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REACHED = {
     "test_r2_selected": "r2",
     "valid_rmse_selected": "valid_rmse",
 }
-"""Score of a run's result -> column of `run_table`; each is there for some kinds of labels and runs only."""
+"""Score of a run's result -> column of `run_table`; each exists for some kinds of labels and runs only."""
 
 
 def matching(
@@ -43,16 +43,16 @@ def matching(
     words: str = "",
     trials: bool = False,
 ) -> list[Run]:
-    """The runs that pass every filter, in their order; an empty filter lets all pass.
+    """Return the runs that pass every filter, in their order; an empty filter lets all pass.
 
     Args:
         runs: any runs.
-        datasets: as the runs spell them; one of these.
-        methods: one of these.
-        states: one of these.
-        tags: all of these.
+        datasets: accepted datasets, as the runs spell them.
+        methods: accepted methods.
+        states: accepted states.
+        tags: required tags.
         words: each must occur in the id, name, dataset, method, settings, note, tags or message, whatever its case.
-        trials: let the trials of searches pass, too.
+        trials: include the trials of searches.
     """
     return [
         run
@@ -73,10 +73,10 @@ def _text(run: Run) -> str:
 
 
 def differing(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
-    """Id -> the settings of that run, by name, in which these runs differ.
+    """Id -> settings of that run, by name, in which these runs differ.
 
-    Settings are those that training used, defaults included; of a run that has not begun, those of its specification.
-    A setting that only some methods have counts where it differs among them.
+    Settings are those that training used, defaults included; for a run that has not begun, those of its specification.
+    A setting that only some methods have counts if it differs among them.
     """
     known = {run.id: run.parameters or _requested(run) for run in runs}
     requested = {name for run in runs for name in _requested(run)}
@@ -90,7 +90,7 @@ def _requested(run: Run) -> dict[str, str]:
 
 
 def _varies(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], requested: bool) -> bool:
-    """Whether a setting has two values, or was given in one run of a method and not in another."""
+    """Return True if a setting has two values, or was given in one run of a method and not in another."""
     having = [run for run in runs if name in known[run.id]]
     if len({_mark(known[run.id][name]) for run in having}) > 1:
         return True
@@ -106,11 +106,10 @@ def _mark(value: str) -> str:
 
 
 def best_runs(runs: Sequence[Run]) -> set[str]:
-    """Ids of the runs with the best validation score among those alike: accuracy, of tags F1 of spans, of ratings RMSE.
+    """Ids of the runs with the best validation score: accuracy, F1 of spans for tags, RMSE for ratings.
 
-    Alike are runs of the same data, validation labels and naming.
-
-    The test split has no say; a run that nobody stands beside is not the best of anything.
+    Runs are compared if they have the same data, validation labels and naming, never on the test split; a run without
+    a rival is not the best.
     """
     rivals: dict[tuple[str, ...], dict[str, float]] = {}
     for run in runs:
@@ -130,15 +129,15 @@ def best_runs(runs: Sequence[Run]) -> set[str]:
 
 
 def _final_scores(run: Run) -> Mapping[str, float]:
-    """The scores of a run's result; those that it had on the way do not count."""
+    """Scores of a run's result; those during training do not count."""
     return run.scores if run.has_ended and run.has_result else {}
 
 
 def short_names(runs: Sequence[Run], words: Words = plain_words) -> dict[str, str]:
-    """Id -> the name that somebody gave a run, else its method and how it differs from others of its method.
+    """Id -> name that a user gave a run, else its method and how it differs from others of its method.
 
     Args:
-        runs: all that are named.
+        runs: all runs to name.
         words: makes a phrase of each setting of a method.
     """
     differ: dict[str, dict[str, str]] = {}
@@ -151,7 +150,7 @@ def short_names(runs: Sequence[Run], words: Words = plain_words) -> dict[str, st
 
 
 def _values(settings: Mapping[str, str]) -> dict[str, Any]:
-    """Settings as the record keeps them, in text, as the values that they were."""
+    """Turn settings from the record, which keeps text, into values."""
     values: dict[str, Any] = dict(settings)
     for name, text in settings.items():
         with contextlib.suppress(ValueError, SyntaxError):
@@ -160,7 +159,7 @@ def _values(settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def dataset_names(runs: Iterable[Run]) -> dict[str, str]:
-    """Dataset as runs spell it -> its short name: of a path the last part, where that tells it from the others."""
+    """Dataset as runs spell it -> short name: the last part of a path, if that is unique."""
     spelled = dict.fromkeys(run.spec.dataset for run in runs)
     short = {name: Path(name).stem if Path(name).is_absolute() else name for name in spelled}
     clashing = [name for name in short.values() if list(short.values()).count(name) > 1]
@@ -171,12 +170,12 @@ def run_table(runs: Sequence[Run], words: Words = plain_words) -> pd.DataFrame:
     """One row per run, in their order; ``words`` as in `short_names`.
 
     Returns:
-        id; best (see `best_runs`); name ("" where nobody gave one); dataset; method; settings in which the runs
-        differ, in words; seeds (how many); state; accuracies between 0 and 1, with standard deviations over seeds from
-        two seeds on: test_selected, test_selected_std, test_last, test_last_std, validation (at the selected epoch);
-        of tags also span_f1, span_f1_std, span_precision, span_recall and valid_span_f1, and of ratings instead rmse,
-        rmse_std, mae, r2 and valid_rmse, of the test split but for those of validation, at the selected epoch; seconds
-        (wall time of training); started (UTC); validated_on; note; tags.
+        id; best (see `best_runs`); name ("" without); dataset; method; settings in which the runs differ, in words;
+        seeds (number); state; accuracies between 0 and 1, with standard deviations over seeds from two seeds on:
+        test_selected, test_selected_std, test_last, test_last_std, validation (at the selected epoch); for tags also
+        span_f1, span_f1_std, span_precision, span_recall and valid_span_f1, and for ratings instead rmse, rmse_std,
+        mae, r2 and valid_rmse, on the test split except those of validation, at the selected epoch; seconds (wall time
+        of training); started (UTC); validated_on; note; tags.
     """
     names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
     scores = pd.DataFrame([_final_scores(run) for run in runs]).reindex(columns=[*REACHED, "seconds"])
@@ -200,14 +199,14 @@ def run_table(runs: Sequence[Run], words: Words = plain_words) -> pd.DataFrame:
 
 
 def settings_table(runs: Sequence[Run], words: Words = plain_words, title: Title = plain_title) -> pd.DataFrame:
-    """One row for each thing in which the runs differ, one column per run, "" where a run does not have it.
+    """One row for each setting or fact in which the runs differ, one column per run, "" where a run does not have it.
 
-    Columns are called by `short_names`, with the begin of the id where two are called alike.
+    Columns are named by `short_names`, with the beginning of the id where two names are equal.
 
     Args:
         runs: two or more.
         words: as in `short_names`.
-        title: what to call a setting of a method.
+        title: names a setting of a method.
     """
     names = short_names(runs, words)
     taken = list(names.values())
@@ -224,9 +223,9 @@ def settings_table(runs: Sequence[Run], words: Words = plain_words, title: Title
     rows = {name: values for name, values in facts.items() if len({*values.values()} - {""}) > 1}
     methods = {name: run.spec.method for run in reversed(runs) for name in differ[run.id]}
     for name in dict.fromkeys(name for settings in differ.values() for name in settings):
-        called = title(name, methods[name])
-        rows[called] = {run.id: value_in_words(_values(differ[run.id]).get(name, "")) for run in runs}
+        row = title(name, methods[name])
+        rows[row] = {run.id: value_in_words(_values(differ[run.id]).get(name, "")) for run in runs}
     return pd.DataFrame(
-        [[called, *(values[run.id] for run in runs)] for called, values in rows.items()],
+        [[row, *(values[run.id] for run in runs)] for row, values in rows.items()],
         columns=["setting", *columns.values()],
     )

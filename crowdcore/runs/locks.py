@@ -1,7 +1,7 @@
-"""Locks between processes, and the lease of a run: who works on it, and how its process ended.
+"""Locks between processes, and the lease of a run, with a note on its processes and their end.
 
 The system releases a lock when the last process that holds the open file is gone. They are `fcntl.flock` rather than
-filelock's: a training process inherits the lock of its run, so that it outlives its supervisor; filelock unlocks the
+filelock's: a training process inherits the lock of its run, which thus outlives its supervisor; filelock unlocks the
 file itself when one of its holders releases it, and keeps the descriptor private.
 """
 
@@ -49,9 +49,9 @@ def locked(path: Path, wait: float = math.inf) -> Iterator[int]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock now."""
+    """Return True if a process holds the lock now."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # it may lie where nothing can be written
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # its folder may be read-only
     except FileNotFoundError:
         return False
     try:
@@ -64,7 +64,7 @@ def is_locked(path: Path) -> bool:
 
 
 def is_in_place(path: Path, handle: int) -> bool:
-    """Whether a held lock's file is still the one at its path: its folder was not deleted, moved or replaced."""
+    """Return True if a held lock's file is still at its path: its folder was not deleted, moved or replaced."""
     try:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except OSError:
@@ -72,31 +72,31 @@ def is_in_place(path: Path, handle: int) -> bool:
 
 
 class Ending(StrEnum):
-    """How the training of a run ended; its value is the word in the run's note.
+    """End of the training of a run; its value is the word in the run's note.
 
     Attributes:
-        state: of the run in the record; see `run.STATUS` for what MLflow calls that.
-        code: exit code of a training process that ended so.
+        state: state of the run in the record; see `run.STATUS` for MLflow's name.
+        code: exit code of a training process with this end.
     """
 
     state: State
     code: int
 
     def __new__(cls, word: str, state: State, code: int) -> Ending:
-        """With its two attributes."""
-        made = str.__new__(cls, word)
-        made._value_, made.state, made.code = word, state, code
-        return made
+        """Make a member with its two attributes."""
+        member = str.__new__(cls, word)
+        member._value_, member.state, member.code = word, state, code
+        return member
 
     FINISHED = "ended", "finished", 0
-    FAILED = "failed", "failed", 1  # its message says why
+    FAILED = "failed", "failed", 1  # with the reason in the message
     CANCELLED = "cancelled", "cancelled", 3  # by request
     LOST = "", "queued", 4  # without an outcome, or not yet: its supervisor is gone, another process trains it
-    STOPPED = "stopped", "queued", 5  # by the engine, to go on later; no process exits so
+    STOPPED = "stopped", "queued", 5  # by the engine, to go on later; no process exits with this code
 
     @classmethod
     def of(cls, code: int | None) -> Ending:
-        """The ending behind an exit code; None and minus a signal are those of a process that was lost."""
+        """Return the ending behind an exit code; None and minus a signal stand for a lost process."""
         lost = code is None or code < 0
         return cls.LOST if lost else next((one for one in cls if one.code == code), cls.FAILED)
 
@@ -106,13 +106,13 @@ class Note:
     """Note of a supervisor about its run.
 
     Args:
-        lost: how many processes of the run, training or supervising, died without an outcome since the last checkpoint.
-        progress: the checkpoints there were when the last one began; see `progress_of`.
-        supervisor: its process.
-        child: the process that trains; also its process group.
-        host: where both are.
-        outcome: how it ended; `Ending.LOST` while it goes on. A child that ended by itself has recorded it.
-        message: why; of a process that was lost, one line, and then the last ones of its log.
+        lost: processes of the run, training or supervising, that died without an outcome since the last checkpoint.
+        progress: checkpoints when the last process began; see `progress_of`.
+        supervisor: id of its process.
+        child: id of the training process; also its process group.
+        host: host of both.
+        outcome: its end; `Ending.LOST` while it goes on. A child that ended by itself has recorded it.
+        message: the reason; for a lost process one line, followed by the last lines of its log.
     """
 
     lost: int = 0
@@ -129,19 +129,19 @@ class Lease:
     """The held lock of a run.
 
     Args:
-        handle: file descriptor that the child inherits.
+        handle: file descriptor for the child to inherit.
     """
 
     folder: Path
     handle: int
 
     def write(self, note: Note) -> None:
-        """Replace the note; a folder that was deleted meanwhile stays away."""
+        """Replace the note; a folder that was deleted meanwhile is not created again."""
         if self.folder.is_dir():
             write_json(self.folder / "note.json", asdict(note))
 
     def begin(self, child: int = 0) -> Note:
-        """Start a note of ours; what began before us and left no outcome counts as lost, unless a checkpoint came."""
+        """Start a new note; an earlier process without an outcome counts as lost, unless it made a checkpoint."""
         before, progress = read_note(self.folder), progress_of(self.folder)
         lost = before.lost if before.progress == progress else 0
         lost += bool(before.supervisor and not before.outcome)
@@ -152,27 +152,27 @@ class Lease:
 
 @contextmanager
 def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
-    """Hold the lease of a run's folder: nobody else trains or ends it. A BlockingIOError after ``wait`` seconds."""
+    """Hold the lease of a run's folder: no other process trains or ends it. BlockingIOError after ``wait`` seconds."""
     with locked(folder / "lease", wait) as handle:
         yield Lease(folder, handle)
 
 
 def is_leased(folder: Path) -> bool:
-    """Whether a process supervises or trains the run now."""
+    """Return True if a process supervises or trains the run now."""
     return is_locked(folder / "lease")
 
 
 def progress_of(folder: Path) -> str:
-    """The checkpoints of a run, as one string."""
+    """Names of the checkpoints of a run, as one string."""
     return " ".join(sorted(str(path.relative_to(folder)) for path in folder.glob("checkpoint/**/epoch-*.safetensors")))
 
 
 def read_note(folder: Path) -> Note:
-    """What the last supervisor left; an empty note when there was none."""
+    """Read the note of the last supervisor; an empty one without."""
     try:
         fields = read_json(folder / "note.json")
         return Note(**fields | {"outcome": Ending(fields.get("outcome", ""))})  # type: ignore[call-arg]
-    except (TypeError, ValueError):  # what another version left
+    except (TypeError, ValueError):  # of another version
         return Note()
 
 

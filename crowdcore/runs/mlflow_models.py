@@ -1,7 +1,7 @@
 """Trained classifiers as MLflow models, and exhibits in a run of one's own MLflow.
 
-The model is a ``pyfunc``: it takes rows of features (a frame or an array), and gives a frame with ``label`` and
-``p_<class>``, the mean over the seeds. It is loaded by this module; nothing is pickled.
+The model is a ``pyfunc``: it takes rows of features (a frame or an array), and returns a frame with ``label`` and
+``p_<class>``, the mean over the seeds. This module loads it; nothing is pickled.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class Classifier:
-    """What MLflow loads; ``result`` is what was trained."""
+    """Model that MLflow loads, from the result of a training."""
 
     def __init__(self, result: TrainingResult) -> None:
         self.result = result
 
     def predict(self, rows: pd.DataFrame | AnyArray, params: dict[str, Any] | None = None) -> pd.DataFrame:
-        """The most probable class and all probabilities of each row."""
+        """Return the most probable class and all probabilities of each row."""
         mean = self.result.predict_proba(np.asarray(rows)).mean(0)
         names = np.array(self.result.classes, object)
         shares = {f"p_{name}": mean[:, c] for c, name in enumerate(names)}
@@ -40,7 +40,7 @@ class Classifier:
 
 
 def _load_pyfunc(path: str) -> Classifier:
-    """MLflow calls this."""
+    """Load a model for MLflow, which calls this by name."""
     from crowdcore.learning import load_result
 
     return Classifier(load_result(path))
@@ -48,7 +48,7 @@ def _load_pyfunc(path: str) -> Classifier:
 
 @contextmanager
 def _model(result: TrainingResult) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """MLflow's ``pyfunc`` module, and what it keeps of a result."""
+    """MLflow's ``pyfunc`` module, and its arguments for a result."""
     import_mlflow()
     with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")  # what MLflow says about its own use of others
@@ -68,9 +68,9 @@ def save_mlflow_model(result: TrainingResult, folder: str | Path, **options: Any
     """Save a trained classifier as an MLflow model; ``mlflow.pyfunc.load_model`` loads it where crowdcore is installed.
 
     Args:
-        result: of `crowdcore.learning.train`, or of a run. The ids of its workers are in the files.
+        result: result of `crowdcore.learning.train` or of a run; the ids of its workers are in the files.
         folder: a new folder.
-        options: further ones of ``mlflow.pyfunc.save_model``, such as ``input_example``.
+        options: further arguments of ``mlflow.pyfunc.save_model``, such as ``input_example``.
 
     Raises:
         MissingExtraError: MLflow is not installed.
@@ -81,12 +81,12 @@ def save_mlflow_model(result: TrainingResult, folder: str | Path, **options: Any
 
 
 def log_mlflow_model(result: TrainingResult, name: str = "model", **options: Any) -> Any:
-    """Log a trained classifier as a model into the active run of your MLflow; returns its ``ModelInfo``.
+    """Log a trained classifier as a model into the active run of your MLflow; return its ``ModelInfo``.
 
     Args:
         result: as in `save_mlflow_model`.
-        name: of the model.
-        options: further ones of ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
+        name: name of the model.
+        options: further arguments of ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
 
     Raises:
         MissingExtraError: MLflow is not installed.
@@ -99,7 +99,7 @@ def log_exhibits(*exhibits: Exhibit) -> list[str]:
     """Log tables (.json, as MLflow shows them) and figures (.html) into the active run of your MLflow.
 
     Args:
-        exhibits: what to log, under their names; tables of a view that hides names hold pseudonyms.
+        exhibits: exhibits to log under their names; tables of a view that hides names hold pseudonyms.
 
     Returns:
         The names of the artefacts.

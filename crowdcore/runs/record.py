@@ -1,4 +1,4 @@
-"""MLflow's record of runs: opened once, made where there is none; every fault is explained in one sentence."""
+"""MLflow's record of runs: opened once, created if there is none; every fault is explained in one sentence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _making = threading.Lock()  # alembic's migrations find their database in a vari
 
 
 def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
-    """Return the answer of the record of a workspace; one that is locked or out of reach is tried again (`patient`).
+    """Ask the record of a workspace and return its answer; retry one that is locked or out of reach (`patient`).
 
     SQLite itself waits for 3 s each time.
     """
@@ -54,7 +54,7 @@ def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
 
 
 class Record:
-    """MLflow's client for one workspace, each of whose methods is called through `ask`."""
+    """MLflow's client for one workspace, with every method called through `ask`."""
 
     def __init__(self, client: MlflowClient, workspace: Workspace) -> None:
         self._client, self._workspace = client, workspace
@@ -65,9 +65,9 @@ class Record:
 
 
 def client_of(workspace: Workspace) -> MlflowClient:
-    """MLflow's client for a workspace; the first one on an empty workspace makes the database.
+    """Return MLflow's client for a workspace; the first one on an empty workspace creates the database.
 
-    What goes wrong with it, later too, is a `RecordError`. A database that was replaced is opened anew.
+    Its errors, later ones too, are `RecordError`. A database that was replaced is opened anew.
     """
     database = workspace.database
     if database is None:
@@ -86,7 +86,7 @@ def client_of(workspace: Workspace) -> MlflowClient:
 
 @functools.lru_cache(maxsize=32)
 def _client(workspace: Workspace, uri: str, identity: object = None) -> MlflowClient:
-    """The client of one database file, whose identity is part of what is remembered."""
+    """Client of one database file, cached by the file's identity."""
     database = workspace.database
     if database is None:
         client = ask(workspace, lambda: _open(uri, False))
@@ -98,12 +98,12 @@ def _client(workspace: Workspace, uri: str, identity: object = None) -> MlflowCl
 
 
 def import_mlflow() -> Any:
-    """MLflow, quiet; `MissingExtraError` where it is not installed."""
+    """Import MLflow and make it quiet; `MissingExtraError` if it is not installed."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # `ask` tries again, and says so
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # `ask` retries, and reports it
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what MLflow says about its own use of others
+        warnings.simplefilter("ignore")  # about MLflow's own use of other packages
         try:
             import mlflow
         except ModuleNotFoundError as error:
@@ -134,7 +134,7 @@ def _open(uri: str, is_file: bool) -> MlflowClient:
 def _impatient(
     connection: object, cursor: object, statement: str, parameters: object, context: object, many: bool
 ) -> tuple[str, object]:
-    """Let SQLite wait as long as we say, not the 20 s that MLflow sets before every question."""
+    """Let SQLite wait `WAIT` seconds, not the 20 that MLflow sets before every query."""
     if statement.startswith("PRAGMA busy_timeout"):
         statement = f"PRAGMA busy_timeout = {1000 * WAIT:.0f}"
     return statement, parameters
@@ -149,10 +149,10 @@ def _faults_of_files(workspace: Workspace) -> Iterator[None]:
 
 
 def is_new(workspace: Workspace) -> bool:
-    """Whether nothing was ever recorded in a workspace, so that there is no database to open.
+    """Return True if nothing was ever recorded in a workspace, so that there is no database to open.
 
     Raises:
-        RecordError: the database is empty, gone while results are there or this process used it, or out of reach.
+        RecordError: the database is empty, out of reach, or gone although there are results or this process used it.
     """
     with _faults_of_files(workspace):
         return _is_new(workspace)
@@ -179,7 +179,7 @@ def _is_new(workspace: Workspace) -> bool:
 
 
 def make_database(workspace: Workspace) -> None:
-    """Make an empty record where there is none; of several processes and threads, one does."""
+    """Create an empty record if there is none, in one of several processes and threads."""
     database = workspace.database
     assert database is not None
     workspace.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def _make(database: Path) -> None:
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
     from sqlalchemy import Engine, event
 
-    with files.replacing(database) as draft:  # it is there whole or not at all
+    with files.replacing(database) as draft:  # it appears whole or not at all
 
         def hasten(connection: object, _: object) -> None:  # its hundreds of changes need not reach the disk one by one
             if isinstance(connection, sqlite3.Connection):
@@ -212,20 +212,20 @@ def _make(database: Path) -> None:
             event.remove(Engine, "connect", hasten)
         store.engine.dispose()
         connection = sqlite3.connect(draft)
-        connection.execute("PRAGMA journal_mode=WAL")  # kept in the file; this one brings all of it to the disk
+        connection.execute("PRAGMA journal_mode=WAL")  # kept in the file; this connection flushes all to the disk
         connection.close()
 
 
 @contextmanager
 def connect(workspace: Workspace) -> Iterator[sqlite3.Connection]:
-    """SQLite's own connection to the record, in one transaction; it never makes a file."""
+    """Open SQLite's own connection to the record, in one transaction; it never creates a file."""
     connection = sqlite3.connect(_address(workspace), uri=True, timeout=WAIT)
     with contextlib.closing(connection), connection:
         yield connection
 
 
 def _address(workspace: Workspace) -> str:
-    """SQLite's for the database; without a lock where it may only be read and no writer has it open."""
+    """SQLite's address of the database; without locks if it is read-only and no writer has it open."""
     database = workspace.database
     assert database is not None
     if not workspace.read_only:
@@ -235,7 +235,7 @@ def _address(workspace: Workspace) -> str:
 
 
 def _relocate(workspace: Workspace) -> None:
-    """Let a record that came here with its workspace point to the results here; fails where it cannot be read."""
+    """Let the record of a moved workspace point to the results here; fail if it cannot be read."""
     place = workspace.folder / "artifacts"
     with connect(workspace) as connection:
         places = [row[0] for row in connection.execute("SELECT DISTINCT artifact_location FROM experiments")]
@@ -261,11 +261,11 @@ def _relocate(workspace: Workspace) -> None:
 
 
 def experiment_of(workspace: Workspace, dataset: str) -> str:
-    """Id of the experiment that keeps a dataset's runs, made when there is none."""
+    """Id of the experiment of a dataset's runs, which is created if there is none."""
     client, name = client_of(workspace), experiment_name(dataset)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
-        place = (workspace.folder / "artifacts").as_uri() if workspace.database else None  # a server decides by itself
+        place = (workspace.folder / "artifacts").as_uri() if workspace.database else None  # a server has its own
         try:
             return str(client.create_experiment(name, artifact_location=place))
         except RecordError:  # another process was faster
@@ -278,11 +278,11 @@ def experiment_of(workspace: Workspace, dataset: str) -> str:
 
 
 def experiment_name(dataset: str) -> str:
-    """A dataset's name, also when it was given as a path."""
+    """Name of a dataset given by name or path."""
     return Path(dataset.rstrip("/")).stem if "/" in dataset else dataset
 
 
 def local_folder(uri: str) -> Path | None:
-    """The folder behind the address of a run's artefacts, when it is on this machine's disks."""
+    """Folder behind the address of a run's artefacts, if it is on a local disk."""
     address = urlparse(uri)
     return Path(unquote(address.path)) if address.scheme in {"", "file"} else None

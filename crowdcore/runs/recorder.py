@@ -1,4 +1,4 @@
-"""`Recorder`: writes the events of a training run to the record, from a thread of its own, and loses nothing."""
+"""`Recorder`: writes the events of a training run to the record, from its own thread and without losses."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from crowdcore.runs.store import log_progress
 from crowdcore.runs.workspace import Workspace
 
 _EVERY = 1.0  # seconds between two batches
-_LOOK, _CROWDED = 5.0, 0.5  # seconds between looks at the processors; share of them that is worth a word
+_LOOK, _CROWDED = 5.0, 0.5  # seconds between checks of the processors; share of them below which the run is slow
 _BATCH = 500  # numbers in one write (MLflow takes 1,000)
-_GRACE = 20.0  # seconds that an orphan has for the end of its epoch
+_GRACE = 20.0  # seconds that an orphan has to end its epoch
 _PATIENCE = 300.0  # seconds that the end of a run waits for a record that does not answer
 
 
 class Recorder:
-    """Means over seeds and progress of one run; a locked or lost database is tried again."""
+    """Records means over seeds and the progress of one run; a locked or lost database is retried."""
 
     def __init__(self, workspace: Workspace, run_id: str) -> None:
         self._workspace, self._run_id = workspace, run_id
@@ -37,13 +37,13 @@ class Recorder:
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
-        self._written: dict[str, Any] = {}  # the progress that the record has; a first stage has nothing else to write
+        self._written: dict[str, Any] = {}  # progress in the record; a first stage writes nothing else
         self._share, self._crowded, self._looked = ProcessorShare(), False, time.monotonic()
         self._lock, self._ending = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._failing = False
         self.deleted = False
-        """Whether the run has been deleted meanwhile."""
+        """True if the run has been deleted meanwhile."""
         self._orphaned_since: float | None = None
 
     def __enter__(self) -> Recorder:
@@ -56,11 +56,11 @@ class Recorder:
 
     @property
     def orphaned(self) -> bool:
-        """Whether the supervising process is gone; a process that does not end by itself then is ended."""
+        """True if the supervising process is gone; this process then ends by itself, or is ended."""
         return self._orphaned_since is not None
 
     def listen(self, event: Event) -> None:
-        """Take an event of the training; returns at once."""
+        """Take an event of the training, and return at once."""
         if isinstance(event, NoteEvent):
             print(event.message, flush=True)
             return
@@ -108,14 +108,14 @@ class Recorder:
             return bool(self._pending) or self._progress != self._written
 
     def _write(self) -> None:
-        """One batch; what could not be written stays."""
+        """Write one batch; keep it if that fails."""
         with self._lock:
             batch = self._pending[:_BATCH]
             progress = dict(self._progress)
         try:
             log_progress(self._run_id, progress, batch, workspace=self._workspace)
-        except Exception as error:  # a locked file, a lost server, a full disk: all may pass
-            self._trouble(error)
+        except Exception as error:  # a locked file, a lost server, a full disk: all are transient
+            self._note_failure(error)
             return
         if self._failing:
             print("The record can be written again; nothing was lost.", flush=True)
@@ -124,7 +124,7 @@ class Recorder:
             del self._pending[: len(batch)]
             self._written = progress
 
-    def _trouble(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         if not self._failing:
             print(f"The record cannot be written now and is tried again: {error}", flush=True)
         self._failing = True
@@ -148,7 +148,7 @@ def spread(name: str, values: Sequence[float]) -> dict[str, float]:
 
 
 def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
-    """Seeds and per-epoch history of every stack in a checkpoint folder; training itself says when one is broken."""
+    """Seeds and per-epoch history of every stack in a checkpoint folder; broken ones are skipped."""
     from crowdcore.learning.training.checkpoint import read_checkpoint
 
     stacks = []

@@ -1,4 +1,4 @@
-"""`RunSpec`: what a run is to compute; `SearchPlan`: what a search varies; `Run`: what the record says of a run."""
+"""`RunSpec`: specification of a run; `SearchPlan`: that of a search; `Run`: a run as recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Range(Settings):
             raise SettingError("low", "be positive where the logarithm is searched", self.low)
 
     def points(self) -> list[float]:
-        """Its values in a grid: all whole numbers of a short range, else evenly spaced ones."""
+        """Values in a grid: all whole numbers of a short range, else evenly spaced ones."""
         if self.integer and self.high - self.low < _GRID:
             return [float(v) for v in range(round(self.low), round(self.high) + 1)]
         shares = [k / (_GRID - 1) for k in range(_GRID)]
@@ -62,7 +62,7 @@ class Choice(Settings):
 
 
 class SearchPlan(Settings):
-    """How settings are searched for the best validation score."""
+    """Plan of a search for the settings with the best validation score."""
 
     space: dict[str, Range | Choice] = Field(min_length=1, description="Setting -> its values.")
     trials: int = Field(default=20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
@@ -105,9 +105,9 @@ class RunSpec(Settings):
     def __init__(self, **given: Any) -> None:
         method, settings = given.get("method"), given.get("settings")
         if isinstance(method, type):
-            given["method"] = _of_ones_own("method", method)
+            given["method"] = _importable_name("method", method)
         if isinstance(settings, Mapping) and not isinstance(settings.get("backbone", ""), str):
-            given["settings"] = {**settings, "backbone": _of_ones_own("backbone", settings["backbone"])}
+            given["settings"] = {**settings, "backbone": _importable_name("backbone", settings["backbone"])}
         super().__init__(**given)
 
     @field_validator("seeds")
@@ -119,7 +119,7 @@ class RunSpec(Settings):
 
 
 def command_line(spec: RunSpec) -> str:
-    """``crowdcore train …``, which computes a run again without the record; what reading drops is accepted."""
+    """Write ``crowdcore train …``, which computes a run again without the record and accepts what reading drops."""
     words = ["crowdcore", "train", spec.dataset, "--method", spec.method]
     if spec.seeds == tuple(range(len(spec.seeds))):
         words += ["--seeds", str(len(spec.seeds))]
@@ -132,17 +132,16 @@ def command_line(spec: RunSpec) -> str:
     return shlex.join([*words, "--accept"])
 
 
-def _of_ones_own(what: Literal["method", "backbone"], made: Any) -> str:
-    """A method or network by the name that the run's own process finds it by."""
+def _importable_name(setting: Literal["method", "backbone"], own: Any) -> str:
+    """Name by which the run's process finds a method or network of one's own."""
     from crowdcore.learning import backbones, methods
 
-    name = methods.named(made) if what == "method" else backbones.named(made)
-    if name in (methods if what == "method" else backbones).REGISTRY or can_import(name):
+    name = methods.named(own) if setting == "method" else backbones.named(own)
+    if name in (methods if setting == "method" else backbones).REGISTRY or can_import(name):
         return name
     must = "be in a module that the run's own process can import: an installed package, or a folder on PYTHONPATH"
-    raise SettingError(
-        what, must, getattr(made, "__qualname__", type(made).__name__), "`learning.train` trains it here."
-    )
+    shown = getattr(own, "__qualname__", type(own).__name__)
+    raise SettingError(setting, must, shown, "`learning.train` trains it here.")
 
 
 Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
@@ -157,13 +156,13 @@ STATUS: Mapping[State, str] = {
     "failed": "FAILED",
     "cancelled": "KILLED",
 }
-"""State -> what MLflow calls it."""
+"""State -> MLflow's status."""
 TAG = "crowdcore."
-"""Begin of the names of our tags: spec, message, progress, started, device, result, tags …"""
+"""Prefix of our tags: spec, message, progress, started, device, result, tags …"""
 NAME, NOTE = "mlflow.runName", "mlflow.note.content"
-"""The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
+"""MLflow's tags for the name of a run and the note on it."""
 
-_ONCE = ("_selected", "_last", "_best", "seconds", "_second", "_bytes")  # ends of scores that are no curves
+_ONCE = ("_selected", "_last", "_best", "seconds", "_second", "_bytes")  # suffixes of scores that are no curves
 _CROWDED = "Slow: other programs use the processors."
 _SEPARATOR = ","  # between the words of the tag ``crowdcore.tags``
 _GIVEN = {"dataset", "fingerprint", "method", "seeds"}  # parameters of MLflow that are no settings
@@ -172,30 +171,30 @@ _STATE = {status: state for state, status in STATUS.items()}
 
 @dataclass(frozen=True)
 class Run:
-    """A run as it stood when the record was read.
+    """A run at the time when the record was read.
 
     Args:
         id: 32 hexadecimal digits, MLflow's run id.
         spec: its specification.
         state: queued, running, finished, failed or cancelled.
-        message: why it failed or was cancelled, what was resumed, why it is slow; "" when there is nothing to say.
+        message: why it failed or was cancelled, was resumed or is slow; "" without.
         epoch: epochs done.
-        epochs: how many there will be at most; 0 while unknown.
-        first_stage: epoch of a first stage and how many it has, while it goes on.
+        epochs: maximum number of epochs; 0 while unknown.
+        first_stage: epoch and number of epochs of a first stage, while it goes on.
         done: share of the run that is done, 0…1.
         remaining: seconds to go; None while unknown.
-        created: when it was submitted, UTC.
-        started: when its (last) child began.
-        ended: the time of its end.
-        device: where it runs, in words.
+        created: time of its submission, UTC.
+        started: time at which its (last) child began.
+        ended: time of its end.
+        device: its device, in words.
         scores: last known means over seeds, such as ``test_accuracy`` and ``test_accuracy_std``; with a result also
             ``test_accuracy_selected``, ``…_last``, ``…_best``, ``valid_accuracy_selected`` and their ``…_std``.
-        has_result: whether `result` has something to give.
-        name: given by a user; "" when none was.
-        note: written by a user.
-        tags: given by users, in their order.
+        has_result: True if there is a result.
+        name: name given by a user, or "".
+        note: note written by a user.
+        tags: tags given by users, in their order.
         parameters: every setting of trainer and method as used, as text; empty until training has begun.
-        validated_on: which labels its validation accuracy compares with, in words; "" until it has a result.
+        validated_on: labels that its validation accuracy compares with, in words; "" until it has a result.
     """
 
     id: str
@@ -221,12 +220,12 @@ class Run:
 
     @property
     def title(self) -> str:
-        """Its name, else its method and what differs from the defaults."""
+        """Its name, else its method and the settings that differ from the defaults."""
         return self.name or describe_spec(self.spec)
 
     @property
     def at(self) -> str:
-        """Progress: ``epoch 3 of 10``, ``first stage, epoch 3 of 10`` or, of a search, ``trial 3 of 10``."""
+        """Progress: ``epoch 3 of 10``, ``first stage, epoch 3 of 10`` or, for a search, ``trial 3 of 10``."""
         if self.spec.search is not None:
             return f"trial {self.epoch} of {self.epochs}" if self.epoch else "first trial"
         if not self.epoch and self.first_stage is None:
@@ -235,23 +234,23 @@ class Run:
 
     @property
     def curve_metrics(self) -> list[str]:
-        """Names of the scores that are measured after every epoch, as `curves` has them."""
+        """Names of the scores that are measured after every epoch, as in `curves`."""
         return [name for name in self.scores if not (is_spread(name, self.scores) or name.endswith(_ONCE))]
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come by itself."""
+        """True if the run is finished, failed or cancelled."""
         return self.state in ENDED
 
     def as_reference(self, dataset: CrowdDataset) -> Reference:
-        """What it predicts for the tasks it was trained on, by its result in the workspace; see `runs.reference`."""
+        """Predictions for the tasks of its dataset, by its result in the workspace; see `runs.reference`."""
         from crowdcore import runs
 
         return runs.reference(self.id, dataset)
 
 
 def read_run(entry: mlflow.entities.Run) -> Run | None:
-    """Read MLflow's record of a run; None when it is not one of ours, or its tags were broken by hand."""
+    """Read MLflow's record of a run; None if it is not one of ours, or its tags were broken by hand."""
     tags: dict[str, str] = entry.data.tags
     try:
         spec = RunSpec(**json.loads(tags[f"{TAG}spec"]))
@@ -285,7 +284,7 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
 
 
 def is_spread(name: str, known: Collection[str]) -> bool:
-    """Whether a score is the standard deviation over seeds of another one; ``omega_std`` by itself is none."""
+    """Return True if a score is the standard deviation over seeds of another one; ``omega_std`` alone is none."""
     return name.endswith("_std") and name.removesuffix("_std") in known
 
 
@@ -295,7 +294,7 @@ def default_name(spec: RunSpec) -> str:
 
 
 def plain_title(name: str, method: str) -> str:
-    """A setting of a method by its own name."""
+    """Title of a setting: its own name."""
     return name.replace("_", " ")
 
 
@@ -305,14 +304,14 @@ def plain_words(settings: Mapping[str, Any], method: str) -> list[str]:
 
 
 def value_in_words(value: object) -> str:
-    """The value of a setting, ``none`` for None or nothing; those of a network one after another: ``hidden 8``."""
+    """Value of a setting, ``none`` for None and {}; those of a network are listed: ``hidden 8``."""
     if value is None or value == {}:
         return "none"
     return ", ".join(f"{name} {inner}" for name, inner in value.items()) if isinstance(value, Mapping) else str(value)
 
 
 def describe_spec(spec: RunSpec, words: Words = plain_words, title: Title = plain_title) -> str:
-    """Method and what differs from its defaults, what is searched first; ``words`` makes a phrase of each setting."""
+    """Method, searched settings, then those that differ from the defaults; ``words`` makes a phrase of each setting."""
     phrases = words(spec.settings, spec.method)
     if spec.search is not None:
         phrases = [f"search of {', '.join(title(name, spec.method) for name in spec.search.space)}", *phrases]
@@ -336,7 +335,7 @@ class Measure(NamedTuple):
     Args:
         name: without split and epoch.
         words: its title.
-        share: whether it is between 0 and 1 and written in per cent.
+        share: True for a value between 0 and 1 that is written in per cent.
     """
 
     name: str
@@ -361,6 +360,6 @@ _MEASURES = (Measure("rmse", "RMSE", share=False), Measure("span_f1", "span F1")
 
 
 def leading(scores: Mapping[str, float]) -> Measure | None:
-    """The main measure of a run with these scores of its test or validation split; None without any."""
+    """Main measure of a run with these scores of its test or validation split; None without any."""
     names = {name.partition("_")[2] for name in scores if name.startswith(("test_", "valid_"))}
     return next((m for m in _MEASURES if any(name.startswith(m.name) for name in names)), None)

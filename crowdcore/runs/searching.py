@@ -1,9 +1,9 @@
-"""Searching settings: one record for the search, one run for every trial, judged on the validation split.
+"""Searches of settings: one record for the search, one run for every trial, judged on the validation split.
 
 A search goes on within the engine, which tells Optuna the results of trials and asks it for the next ones. It needs no
-process: its study, a journal in its folder, and the runs of its trials say where it stands, so each step may be the
-last. Optuna's `ask` and `tell` rather than its loop, which counts trials of a process that was killed as failed (or,
-with a retry callback, evaluates them a second time), whereas their runs go on here.
+process: its state is its study, a journal in its folder, and the runs of its trials, so each step may be the last.
+It uses Optuna's `ask` and `tell` rather than its loop, which counts trials of a killed process as failed (or, with a
+retry callback, evaluates them a second time), whereas their runs go on here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RUN = "run"
 """User attribute of a trial: the run behind it."""
 _NAME = "search"
 _HOPELESS = 3  # first trials that all fail
-# Settings that say how to judge or where to compute, not what to learn.
+# Settings of validation and computation, which are never searched.
 _FIXED = {"backbone", "backbone_settings", "select_on", "holdout"}
 _FIXED |= {"standardise", "deterministic", "precision", "epochs", "patience"}
 _OF_CLASSES = {"names", "augment"}
@@ -59,22 +59,22 @@ def search(
 ) -> Run:
     """Search the settings with the best validation score; the test split is not used.
 
-    Of classes the score is accuracy, of tags the F1 of spans, of ratings the RMSE.
+    The score is accuracy for classes, F1 of spans for tags, RMSE for ratings.
 
     Args:
-        spec: what all trials share; one trial trains all its seeds, and its mean over them counts.
+        spec: specification shared by all trials; a trial trains all its seeds, and its mean over them counts.
         space: settings of the trainer or the method -> values to try.
-        trials: how many runs; a grid ends sooner when all its points have been tried.
+        trials: number of runs; a grid ends sooner when all its points have been tried.
         sampler: tpe, grid or random.
-        seed: of the sampler.
+        seed: seed of the sampler.
         parallel: trials at once; 0: as many as the engine has slots.
-        workspace: where the record is kept.
+        workspace: workspace of the record.
 
     Returns:
         The record of the search: a run whose epochs are its trials, and whose trials are runs with it as ``parent``.
 
     Raises:
-        SettingError: nothing to vary, or a bound that cannot be.
+        SettingError: nothing to vary, or an impossible bound.
         CrowdError: the dataset cannot be opened.
     """
     if not space:
@@ -85,12 +85,12 @@ def search(
 
 
 def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """The trials so far, in their order: trial (from 1), run, state, score, best so far, each setting.
+    """Return the trials so far, in their order: trial (from 1), run, state, score, best so far, each setting.
 
-    The score is validation_accuracy, of tags validation_span_f1, of ratings validation_rmse.
+    The score is validation_accuracy, for tags validation_span_f1, for ratings validation_rmse.
 
     Raises:
-        DataError: that run is no search.
+        DataError: the run is not a search.
     """
     workspace = workspace or Workspace.open()
     plan = _plan(search_id, workspace)
@@ -148,7 +148,7 @@ def searchable(line: str, kind: Kind = "classes") -> dict[str, Range | Choice]:
 
 
 def usually_searched(line: str, kind: Kind = "classes") -> dict[str, Range | Choice]:
-    """Those of `searchable` that the papers choose on the validation split."""
+    """Settings of `searchable` that the papers choose on the validation split."""
     return {name: values for name, values in searchable(line, kind).items() if name in _PAPERS}
 
 
@@ -162,13 +162,13 @@ def _range(field: FormField) -> Range | Choice | None:
         return None
     default, integer = float(field.default), field.kind == "integer"
     low, high = _PAPERS.get(field.name, (default, default))
-    if not low <= default <= high or low == high:  # another setting of that name, or one of ratings
+    if not low <= default <= high or low == high:  # another setting with that name, or one for ratings
         low, high = _around(default, field)
     return Range(low=low, high=high, log=low > 0 and high >= 20 * low, integer=integer)
 
 
 def _around(value: float, field: FormField) -> tuple[float, float]:
-    """A tenth to ten times the default, within its bounds."""
+    """Range from a tenth to ten times the default, within its bounds."""
     smallest, largest = field.low or 0.0, field.high
     if field.kind == "integer":
         return max(smallest, value // 4), max(value * 4, smallest + 1)
@@ -178,7 +178,7 @@ def _around(value: float, field: FormField) -> tuple[float, float]:
 
 
 def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
-    """The study of a search in its run's folder, which a ``plan`` makes where there is none; None without both.
+    """Open the study of a search in its run's folder, or create it from a ``plan``; None without both.
 
     The plan also chooses its next trials.
     """
@@ -195,7 +195,7 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
     if plan is not None:
         _cut_to_whole_lines(journal)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it calls experimental we have tested
+        warnings.simplefilter("ignore")  # its experimental parts are covered by our tests
         storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
         if plan is None:
             with contextlib.suppress(KeyError):
@@ -212,7 +212,7 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
 
 
 def _cut_to_whole_lines(journal: Path) -> None:
-    """Drop what a full disk left of a line."""
+    """Drop a last line that a full disk has cut."""
     if journal.exists():
         content = journal.read_bytes()
         if content and not content.endswith(b"\n"):
@@ -247,12 +247,12 @@ def distributions(plan: SearchPlan) -> dict[str, BaseDistribution]:
 
 
 class Coordinator:
-    """One search, from where its study stands.
+    """Carries on one search from the state of its study.
 
     Args:
         run: its record.
-        plan: of it.
-        workspace: of it and its trials.
+        plan: its plan.
+        workspace: workspace of the search and its trials.
     """
 
     def __init__(self, run: Run, plan: SearchPlan, workspace: Workspace) -> None:
@@ -263,12 +263,12 @@ class Coordinator:
         self._total = min(plan.trials, points)
 
     def step(self, slots: int) -> bool:
-        """Collect trials that have ended and start others; what cannot pass ends the search. Whether it goes on.
+        """Collect trials that have ended and start others; return True if the search goes on.
 
-        One that has ended may be resumed at any time, by a new `Coordinator`.
+        A lasting error ends it. A search that has ended may be resumed at any time, by a new `Coordinator`.
         """
         try:
-            recorded = self._recorded()  # before the flag, which comes before any of its trials is cancelled with it
+            recorded = self._recorded()  # read before the flag, which is set before any of its trials is cancelled
             if self._workspace.cancel_requested(self._run.id):
                 return self._end("cancelled", f"Cancelled after {self._reported} trials.")
             if self._study is None:
@@ -282,7 +282,7 @@ class Coordinator:
             return self._end("failed", str(error))
 
     def _take_up(self, recorded: Mapping[str, Run]) -> Study:
-        """Begin, or go on with the trials of an engine that was killed, or of a search that was cancelled."""
+        """Begin, or go on with the trials of a killed engine or a cancelled search."""
         from optuna.trial import Trial
 
         study = open_study(self._workspace.run_folder(self._run.id), self._plan)
@@ -294,7 +294,7 @@ class Coordinator:
             if RUN not in trial.user_attrs:  # killed between drawing its settings and noting its run
                 again = Trial(study, trial._trial_id)
                 for name, distribution in distributions(self._plan).items():
-                    again._suggest(name, distribution)  # what was drawn already stays
+                    again._suggest(name, distribution)  # settings already drawn stay
                 self._start(again, unknown)
             elif (run := recorded.get(trial.user_attrs[RUN])) and run.state == "cancelled":
                 resume(run.id, workspace=self._workspace)
@@ -320,7 +320,7 @@ class Coordinator:
         return self._end("failed", f"No trial has a result. {_last_failure(recorded)}")
 
     def _recorded(self) -> dict[str, Run]:
-        """The runs of its trials that were not deleted, newest first."""
+        """Runs of its trials that were not deleted, newest first."""
         return {run.id: run for run in store.list_runs(parent=self._run.id, workspace=self._workspace)}
 
     def _start(self, trial: Trial, recorded: list[Run]) -> None:
@@ -352,7 +352,7 @@ class Coordinator:
             self._log(f"Trial {trial.number}: {score.words} {value:.4f}")
 
     def _report(self, values: list[float], failed: int) -> None:
-        """Record how many trials have ended, and the score of the best of them."""
+        """Record the number of trials that have ended, and the best score."""
         ended = len(values) + failed
         if ended == self._reported:
             return
@@ -370,7 +370,7 @@ class Coordinator:
         self._reported = ended
 
     def _end(self, state: State, message: str) -> Literal[False]:
-        """Record that the search has ended; it does not go on."""
+        """Record that the search has ended; return False, as it does not go on."""
         self._log(message)
         store.set_state(self._run.id, state, message, workspace=self._workspace)
         return False
@@ -381,7 +381,7 @@ class Coordinator:
 
 
 def _trial_score(run: Run | None, score: SelectionScore) -> float:
-    """The validation score of a trial's run that has ended."""
+    """Validation score of a trial's run that has ended."""
     if run is None:
         raise CrowdError("Its run was deleted.")
     if run.state != "finished":

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as Entry
 
 BEGUN, COPY = "new-", "record.json"
-"""Begin of the name of the folder of a run that is being created (the rest is its tag ``crowdcore.key``), and the file
-in a run's folder with the record's last facts about it."""
-_LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
+"""Prefix of the folder of a run that is being created (followed by its tag ``crowdcore.key``), and the file in a run's
+folder with a copy of its record."""
+_LEAVING = 10.0  # seconds that the process of an ended run may take to exit
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
 _NAME, _NOTE, _TAG = 120, 4000, 40  # characters at most
@@ -52,8 +52,8 @@ _NAME, _NOTE, _TAG = 120, 4000, 40  # characters at most
 def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     """Record a run as queued; nothing starts it yet.
 
-    Its folder is there first, under a name of its own and with its lease held: the engine finds there what a process
-    that died has begun.
+    Its folder is created first, under a temporary name and with its lease held, so that the engine finds the beginnings
+    of a process that died.
     """
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
@@ -81,7 +81,7 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
 
 
 def put_in_place(begun: Path, run_id: str, spec: RunSpec, workspace: Workspace) -> None:
-    """The last steps of `create`: parameters, the state, and the run's folder under the name that is looked for."""
+    """Finish `create`: record parameters and state, and give the run's folder its final name."""
     from mlflow.entities import Param
 
     client = client_of(workspace)
@@ -96,7 +96,7 @@ def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:
     """Read one run as it stands now.
 
     Raises:
-        DataError: there is none of that id.
+        DataError: there is no run with that id.
     """
     run = read_run(entry_of(run_id, workspace or Workspace.open()))
     if run is None:
@@ -105,9 +105,9 @@ def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:
 
 
 def entry_of(run_id: str, workspace: Workspace) -> Entry:
-    """MLflow's own record of a run."""
+    """Return MLflow's own record of a run."""
     client = client_of(workspace)
-    workspace.run_folder(run_id)  # refuses what is no id
+    workspace.run_folder(run_id)  # refuses a string that is no id
     try:
         entry = client.get_run(run_id)
     except RecordError as error:
@@ -126,13 +126,13 @@ def list_runs(
     *,
     workspace: Workspace | None = None,
 ) -> list[Run]:
-    """Runs, newest first.
+    """List runs, newest first.
 
     Args:
-        dataset: only those on this dataset (its name, or the path that was given).
-        states: only those in these states.
+        dataset: only runs on this dataset (its name, or the path that was given).
+        states: only runs in these states.
         parent: only the trials of this search.
-        workspace: where to look; None: ``Workspace.open()``.
+        workspace: workspace of the runs; None: ``Workspace.open()``.
 
     Raises:
         MissingExtraError: MLflow is not installed.
@@ -160,7 +160,7 @@ def list_runs(
 
 
 def set_state(run_id: str, state: State, message: str | None = None, *, workspace: Workspace | None = None) -> None:
-    """Move a run to another state, with a message on its page; None leaves the last one."""
+    """Set the state of a run, and the message on its page; None keeps the last one."""
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
     if message is not None:
@@ -175,7 +175,7 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
 
 
 def set_message(run_id: str, message: str, *, workspace: Workspace | None = None) -> None:
-    """Show a message on the page of a run; secrets of the environment are taken out."""
+    """Set the message on the page of a run; secrets of the environment are removed."""
     client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}message", redact(message)[:_MESSAGE])
 
 
@@ -200,7 +200,7 @@ def log_progress(
 
 
 def keep_copy(run_id: str, workspace: Workspace) -> None:
-    """Copy the record of a run but its curves into its folder, from where a lost record is rebuilt."""
+    """Copy the record of a run, without its curves, into its folder, from which a lost record is rebuilt."""
     if workspace.owns_record:
         entry = client_of(workspace).get_run(run_id)
         facts = {name: getattr(entry.info, name) for name in ("user_id", "status", "start_time", "end_time")}
@@ -210,10 +210,10 @@ def keep_copy(run_id: str, workspace: Workspace) -> None:
 
 
 def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """The measurements after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds.
+    """Return the metrics after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds.
 
     Args:
-        metrics: which of them; None for all.
+        metrics: names of metrics; None for all.
     """
     workspace = workspace or Workspace.open()
     known = entry_of(run_id, workspace).data.metrics
@@ -226,8 +226,8 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
     points = points.drop_duplicates(["name", "epoch"], keep="last")  # an epoch is measured again after a resume
     is_mean = points["name"].isin(names)
     points["metric"] = points["name"].where(is_mean, points["name"].str.removesuffix("_std"))
-    points["what"] = np.where(is_mean, "mean", "std")
-    table = points.pivot(index=["metric", "epoch"], columns="what", values="value").reindex(columns=["mean", "std"])
+    points["part"] = np.where(is_mean, "mean", "std")
+    table = points.pivot(index=["metric", "epoch"], columns="part", values="value").reindex(columns=["mean", "std"])
     return (
         table.rename_axis(columns=None)
         .reset_index()[["epoch", "metric", "mean", "std"]]
@@ -236,7 +236,7 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
 
 
 def _points(run_id: str, names: Sequence[str], workspace: Workspace) -> list[tuple[str, int, int, float]]:
-    """Metric, epoch, milliseconds, value; the workspace's own database is read at once, several times faster."""
+    """Metric, epoch, milliseconds, value; the workspace's own database is read in one query, several times faster."""
     if workspace.database is None:
         client = client_of(workspace)
         return [(n, m.step, m.timestamp, m.value) for n in names for m in client.get_metric_history(run_id, n)]
@@ -251,15 +251,15 @@ def _points(run_id: str, names: Sequence[str], workspace: Workspace) -> list[tup
 
 
 def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> None:
-    """Delete runs with everything they wrote.
+    """Delete runs and all their files.
 
     Raises:
-        DataError: one of them is queued or running (nothing is deleted then), or does not exist.
+        DataError: one of them is queued or running, or does not exist; nothing is deleted then.
     """
     workspace = workspace or Workspace.open()
     runs = [get_run(run_id, workspace=workspace) for run_id in dict.fromkeys(run_ids)]
     for run in runs:
-        if run.state not in ENDED or not _has_left(workspace, run.id):
+        if run.state not in ENDED or not _has_exited(workspace, run.id):
             raise DataError(f"Run {run.id} is {run.state}", "Cancel it before deleting it.")
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
@@ -276,8 +276,8 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
         shutil.rmtree(workspace.run_folder(run.id), ignore_errors=True)
 
 
-def _has_left(workspace: Workspace, run_id: str) -> bool:
-    """Whether the process of a run that has ended is gone; one that has just ended is given time to exit."""
+def _has_exited(workspace: Workspace, run_id: str) -> bool:
+    """Return True if the process of an ended run is gone; give one that has just ended time to exit."""
     end = time.monotonic() + _LEAVING
     while is_leased(workspace.run_folder(run_id)):
         if time.monotonic() > end:
@@ -290,7 +290,7 @@ def rename(run_id: str, name: str, *, workspace: Workspace | None = None) -> Non
     """Name a run; an empty name restores its default.
 
     Raises:
-        DataError: there is no run of that id.
+        DataError: there is no run with that id.
         SettingError: the name is too long, or more than one line.
     """
     workspace = workspace or Workspace.open()
@@ -302,7 +302,7 @@ def set_note(run_id: str, note: str, *, workspace: Workspace | None = None) -> N
     """Replace the note on a run; an empty note removes it.
 
     Raises:
-        DataError: there is no run of that id.
+        DataError: there is no run with that id.
         SettingError: the note is too long.
     """
     workspace = workspace or Workspace.open()
@@ -318,10 +318,10 @@ def change_tags(
     *,
     workspace: Workspace | None = None,
 ) -> None:
-    """Add tags to runs and remove others, where a run has, or lacks, them.
+    """Add tags to runs that lack them, and remove others from runs that have them.
 
     Raises:
-        DataError: there is no run of one of these ids (nothing is changed then).
+        DataError: there is no run with one of these ids; nothing is changed then.
         SettingError: a tag is too long, or holds a comma.
     """
     workspace = workspace or Workspace.open()
@@ -339,8 +339,8 @@ def _tag(word: str) -> str:
     return _line("tag", word, _TAG)
 
 
-def _line(what: str, text: str, most: int) -> str:
+def _line(setting: str, text: str, most: int) -> str:
     text = text.strip()
     if len(text) > most or not text.isprintable():
-        raise SettingError(what, f"be one line of at most {most} characters", text[: most + 1])
+        raise SettingError(setting, f"be one line of at most {most} characters", text[: most + 1])
     return text

@@ -1,6 +1,6 @@
-"""The Dask task behind a run: it starts a training process, watches it, and reports how it ended.
+"""The Dask task behind a run: it starts a training process, watches it, and reports its end.
 
-Dask cannot stop a running task, and a crash must not take the worker along: so training is a process group of its own,
+Dask cannot stop a running task, and a crash must not take the worker along: so training has its own process group,
 forked from a server that has loaded the packages that a run needs.
 """
 
@@ -21,13 +21,13 @@ from crowdcore.runs.locks import Ending, Lease, Note, leased, read_note
 from crowdcore.runs.workspace import Workspace
 
 DEVICE = "CROWDCORE_DEVICE"
-"""Environment variable: the device that this worker gives to its runs, such as ``cuda:1``."""
+"""Environment variable with the device of this worker's runs, such as ``cuda:1``."""
 SAVING = "Cancelled. Saving the last checkpoint as the result."
 _TICK = 0.1  # seconds
-_LOST = 2  # times that a run goes on after its process, or its worker, was lost without progress
+_LOST = 2  # times that a run is started again after its process, or its worker, was lost without progress
 _TAIL = 8  # log lines in a message
 
-server = ForkServer(  # nothing of our own that trains: a run uses the code as it is then; it touches no GPU
+server = ForkServer(  # no training code of ours, as a run uses the code of its start; nothing that touches a GPU
     (
         "crowdcore.core.garbage",
         "crowdcore.runs",
@@ -55,14 +55,14 @@ def stop_all(reason: str) -> None:
 
 
 def is_idle() -> bool:
-    """Whether this worker supervises nothing."""
+    """Return True if this worker supervises no run."""
     return not _active
 
 
 def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Ending:
-    """Train a run in a process of its own, until that ends. How it did is also noted in the run's folder.
+    """Train a run in its own process and wait for it; return its end, which is also noted in the run's folder.
 
-    It is lost, too, when another process supervises it.
+    `Ending.LOST` if another process supervises it.
     """
     workspace = Workspace(Path(folder), tracking_uri)
     _active.add(threading.get_ident())
@@ -87,10 +87,10 @@ class _Supervisor:
     device: str
 
     def run(self) -> Note:
-        """Wait until the process has ended; returns the note to leave."""
+        """Wait until the process has ended; return the note to leave."""
         why, _, tail = read_note(self.lease.folder).message.partition("\n")
         note = retry(self.lease.begin, _stopping.is_set)
-        concludes = self._is_cancelled()  # the process turns the last checkpoint into the result
+        concludes = self._is_cancelled()  # the process only turns the last checkpoint into the result
         if concludes and not self._has_checkpoint():
             return replace(note, outcome=Ending.CANCELLED, message="Cancelled before it started.")
         if note.lost > _LOST and not concludes:
@@ -109,15 +109,15 @@ class _Supervisor:
             return replace(note, message=f"{_explain(code)}\n{_tail(self._log, start)}")
         if self._has_checkpoint() and not concludes:
             return replace(note, outcome=Ending.STOPPED, message=SAVING)
-        cut = "Cancelled before its first epoch had ended, so there is nothing to keep."
+        message = "Cancelled before its first epoch had ended, so there is nothing to keep."
         if self._has_checkpoint():
-            cut = "Cancelled. Its last checkpoint could not be turned into a result; Resume continues from there."
-        return replace(note, outcome=Ending.CANCELLED, message=cut)
+            message = "Cancelled. Its last checkpoint could not be turned into a result; Resume continues from there."
+        return replace(note, outcome=Ending.CANCELLED, message=message)
 
     def _run_child(self, note: Note, concludes: bool) -> tuple[Note, int | None]:
         """Start a process and wait for it; its checkpoint is whole at any time.
 
-        A cancelled one is killed only if the request was not to wait for the end of its epoch.
+        A cancelled process is killed only if the request is not to wait for the end of its epoch.
         """
         environment = {**self.workspace.environment, **_visible(self.device)}
         child = server.fork(_train, self.run_id, environment, str(self._log), handles=[self.lease.handle])
@@ -126,7 +126,7 @@ class _Supervisor:
         while not child.wait(_TICK):
             if _stopping.is_set() or (self.workspace.stop_requested(self.run_id) and not concludes):
                 kill_group(child.pid)
-        kill_group(child.pid)  # and what it left behind
+        kill_group(child.pid)  # and its own children
         return note, child.code
 
     def _failed(self, note: Note, why: str, tail: str) -> Note:
@@ -145,7 +145,7 @@ class _Supervisor:
 
 
 def _train(run_id: str, environment: Mapping[str, str], log: str) -> None:
-    """Train a run in this process, which was forked for it, and exit; the run's lock stays open until then."""
+    """Train a run in this process, which was forked for it, and exit; it holds the run's lock until then."""
     os.setsid()
     give_way()
     os.environ.update(environment)
@@ -163,7 +163,7 @@ def _train(run_id: str, environment: Mapping[str, str], log: str) -> None:
 
 
 def _visible(device: str) -> dict[str, str]:
-    """The environment in which a run that leaves the choice open sees this worker's GPU alone."""
+    """Environment in which a run on "auto" or "cuda" sees this worker's GPU alone."""
     own = os.environ.get(DEVICE, "")
     if device not in {"auto", "cuda"} or not own.startswith("cuda:"):
         return {}

@@ -1,6 +1,6 @@
 """The process that trains one run: ``python -m crowdcore.runs.train_process RUN_ID``.
 
-Where the run has been cancelled, it turns the last checkpoint into the run's result and trains no further.
+If the run has been cancelled, it turns the last checkpoint into the result and trains no further.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _USED = ("numpy", "pandas", "pyarrow", "scipy", "numba", "pydantic", "safetensor
 
 
 def main(run_id: str) -> int:
-    """Train the run; returns the exit code."""
+    """Train the run; return the exit code."""
     workspace = Workspace.open()
     folder = workspace.run_folder(run_id)
     try:
@@ -57,7 +57,7 @@ def main(run_id: str) -> int:
 
 
 def work(workspace: Workspace, run_id: str) -> int:
-    """Train the run in this process, whose standard output is its log; returns the exit code."""
+    """Train the run in this process, whose standard output is its log; return the exit code."""
     signalled = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: signalled.set())
 
@@ -121,7 +121,7 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
             return Ending.LOST, "The process that supervised this run is gone; the run continues with another one."
         if recorder.deleted:
             return Ending.CANCELLED, "The run was deleted."
-        if getattr(result, "start_loss", None):  # of two starts, the curves of the one that was kept
+        if getattr(result, "start_loss", None):  # keep the curves of the better of two starts
             recorder.restore(result.seeds, result.curves)
         retry(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
     retry(lambda: _log_scores(workspace, run.id, result, startup))
@@ -132,7 +132,7 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
 
 
 def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str, Any]) -> None:
-    """Specification with the data's fingerprint, settings as used, the environment, the device."""
+    """Record the specification with the data's fingerprint, the settings as used, the environment and the device."""
     from mlflow.entities import Param, RunTag
 
     from crowdcore.learning.training.device import resolve_device
@@ -162,13 +162,13 @@ def _log_scores(workspace: Workspace, run_id: str, result: Learnt, startup: floa
 
 def _end(workspace: Workspace, run_id: str, ending: Ending, message: str) -> None:
     client = client_of(workspace)
-    with contextlib.suppress(OSError):  # the log stays where it is when there is no room for a second one
+    with contextlib.suppress(OSError):  # without room for a copy, the log stays in the run's folder
         client.log_artifact(run_id, str(workspace.run_folder(run_id) / "log.txt"))
     store.set_state(run_id, ending.state, message, workspace=workspace)
 
 
 def _explain(error: BaseException) -> str:
-    """One sentence for the page."""
+    """Explain an error in one sentence, for the page."""
     text = str(error)
     if isinstance(error, CrowdError):
         return text
@@ -182,7 +182,7 @@ def _explain(error: BaseException) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Versions of packages, and the machine: no paths, no names of people, no values of variables."""
+    """Versions of packages and facts of the machine: no paths, no names of people, no values of variables."""
     versions = {"crowdcore": crowdcore.__version__, "python": platform.python_version()}
     for package in _USED:
         try:
@@ -197,7 +197,7 @@ def environment() -> dict[str, str]:
 
 
 def peak_bytes(device: str) -> int:
-    """Peak of the GPU's memory where this process has trained on one, else of its own."""
+    """Peak memory of the GPU if this process has trained on one, else of the process."""
     import torch
 
     if device != "cpu" and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -207,7 +207,7 @@ def peak_bytes(device: str) -> int:
 
 
 def _log_to(path: Path) -> None:
-    """Send all that this process prints, its libraries included, to the run's log, without secrets."""
+    """Send all output of this process, its libraries included, to the run's log, without secrets."""
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
@@ -216,7 +216,7 @@ def _log_to(path: Path) -> None:
 
 
 class _Redacted(io.TextIOBase):
-    """A text stream onto standard output that takes secrets out."""
+    """A text stream to standard output that removes secrets."""
 
     encoding = "utf-8"
 

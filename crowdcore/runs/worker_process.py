@@ -1,4 +1,4 @@
-"""Dask's workers, with the slots of one device, whose runs are processes that end with them; and its scheduler."""
+"""Dask's workers, each with the slots of one device and with runs as processes that end with it; and its scheduler."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from crowdcore.runs.workspace import Workspace
 
 _N_CONCLUDING = 8  # at once on a worker
 _STOPPED, _LOST = "The engine was stopped.", "Its worker lost the scheduler."
-_TICK, _PATIENCE = 0.2, 4.0  # seconds between looks, and that training processes have to be gone
+_TICK, _PATIENCE = 0.2, 4.0  # seconds between checks, and for training processes to end
 _ENDING = timedelta(days=30)  # a key that is valid for less is replaced
 
 
 def devices() -> tuple[str, ...]:
-    """One per GPU that may be used, else the CPU; from the driver, which costs no memory on the device."""
+    """Usable GPUs, else the CPU; asked of the driver, which takes no memory on the device."""
     count = ctypes.c_int(0)
     with contextlib.suppress(OSError, AttributeError):
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -44,16 +44,16 @@ class QuietScheduler(Scheduler):
     """Dask's scheduler without its web server."""
 
     def start_http_server(self, *arguments: object, **options: object) -> None:
-        """Runs are seen on the dashboard and in MLflow."""
+        """Start no server: the dashboard and MLflow show the runs."""
 
 
 class RunWorker(Worker):
     """Dask's worker without its web server; before it closes, it ends its training processes.
 
     Args:
-        device: "cpu" or "cuda:N", which it gives to its runs.
+        device: device of its runs, "cpu" or "cuda:N".
         slots: runs at once.
-        options: of Dask's worker.
+        options: options of Dask's worker.
     """
 
     def __init__(self, *arguments: Any, device: str, slots: int, **options: Any) -> None:
@@ -63,12 +63,12 @@ class RunWorker(Worker):
             os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // slots)))
         options["name"] = f"{socket.gethostname()}, {device}, {os.getpid()}"  # unique in a cluster
         super().__init__(*arguments, **options)
-        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asking whether there is a GPU must not touch it
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # detecting a GPU must not touch it
         supervise.server.log = Path(options["local_directory"]).with_name("forkserver.log")
         supervise.server.start()
 
     def start_http_server(self, *arguments: object, **options: object) -> None:
-        """Runs are seen on the dashboard and in MLflow."""
+        """Start no server: the dashboard and MLflow show the runs."""
 
     async def close(self, *, reason: str = "worker-close", **options: Any) -> Any:  # type: ignore[override]
         """End the training processes first, with the reason in their notes."""
@@ -83,7 +83,7 @@ class RunWorker(Worker):
 
 
 def _worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, Any]:
-    """What `RunWorker` takes: ``slots`` runs at once on one device of this machine."""
+    """Options of a `RunWorker` for ``slots`` runs at once on one device of this machine."""
     on_gpu = {"cuda": slots, device: slots} if device.startswith("cuda") else {}
     return {
         "device": device,
@@ -98,7 +98,7 @@ def _worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, 
 
 
 def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
-    """A scheduler in this process, and one worker process per device, which Dask's nanny starts again when it dies."""
+    """Start a scheduler in this process, and one worker process per device, which Dask's nanny restarts if it dies."""
     files = EngineFiles(workspace.folder)
     make_key(files.key)
     security = tls(files.key)
@@ -123,8 +123,8 @@ def run_worker(
 ) -> None:
     """Train runs on this machine until a signal comes or the scheduler (None: the engine of the workspace) is gone.
 
-    ``slots`` runs train at once, on "cpu" or "cuda:N"; ``say`` receives a sentence when it is connected, and why it
-    ends.
+    ``slots`` runs train at once, on "cpu" or "cuda:N"; ``say`` receives a sentence when the worker is connected and
+    when it ends.
     """
     files = EngineFiles(workspace.folder)
     security = cluster_security(workspace, address) if address else tls(files.key)
@@ -159,10 +159,10 @@ async def _work(address: str, options: dict[str, Any], say: Callable[[str], None
 
 
 def run_scheduler(workspace: Workspace, host: str | None, port: int, say: Callable[[str], None] = print) -> None:
-    """Serve a cluster's scheduler until a signal comes; make the cluster's key where there is none.
+    """Serve a cluster's scheduler until a signal comes; make the cluster's key if there is none.
 
-    ``host`` None is the address by which this machine is known on its network, ``port`` 0 any; ``say`` receives the
-    address, and how the others connect.
+    ``host`` None is this machine's address on its network, ``port`` 0 any port; ``say`` receives the address, and how
+    other machines connect.
     """
     from cryptography import x509
 

@@ -1,4 +1,4 @@
-"""`Workspace`: the folder that keeps what was trained, and where the record of it is."""
+"""`Workspace`: the folder of uploads and runs, and the address of their record."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SHARED = re.compile(
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where uploads, runs and their record are.
+    """Place of uploads, runs and their record.
 
     Args:
-        folder: an absolute path; made when something is first written.
+        folder: an absolute path; created when something is first written.
         tracking_uri: MLflow's, a database in the folder or a server.
     """
 
@@ -33,7 +33,7 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path | str | None = None) -> Workspace:
-        """The workspace of ``folder``, else of ``CROWDCORE_WORKSPACE``, else ``workspace`` in the current folder.
+        """Open the workspace of ``folder``, else ``CROWDCORE_WORKSPACE``, else ``workspace`` in the current folder.
 
         ``MLFLOW_TRACKING_URI`` names another record than the workspace's own SQLite database.
         """
@@ -50,19 +50,19 @@ class Workspace:
 
     @property
     def database(self) -> Path | None:
-        """The file behind a SQLite record."""
+        """File of a SQLite record; None for a server."""
         if not self.tracking_uri.startswith("sqlite:"):
             return None
         return Path(self.tracking_uri.removeprefix("sqlite:///").split("?")[0]).resolve()
 
     @property
     def owns_record(self) -> bool:
-        """Whether the record is in the folder: then all that it points to is found relative to the folder, too."""
+        """True if the record is in the folder: its paths are then relative to the folder, too."""
         return self.database is not None and self.database.parent == self.folder
 
     @property
     def read_only(self) -> str:
-        """Reason why the record is read-only, and the remedy, in one sentence; "" where it is not."""
+        """Reason why the record is read-only, with the remedy, in one sentence; "" if it is writable."""
         database = self.database
         if database is None:
             return ""
@@ -79,25 +79,25 @@ class Workspace:
         return ""
 
     def artefact_folder(self, run_id: str) -> Path:
-        """Where the results of a run are when the workspace has its own record."""
+        """Folder of the results of a run in a workspace with its own record."""
         return self.folder / "artifacts" / self.run_folder(run_id).name / "artifacts"
 
     def run_folder(self, run_id: str) -> Path:
-        """The folder of one run: its log, checkpoints, lease and note, requests to cancel, a copy of its record.
+        """Folder of one run: its log, checkpoints, lease and note, requests to cancel, a copy of its record.
 
         Raises:
-            DataError: that is no run's name; nothing else can become a path.
+            DataError: the id is not a run's; nothing else can become a path.
         """
         if not RUN_ID.fullmatch(run_id):
             raise DataError(f"There is no run {run_id!r}", "`crowdcore runs list` lists the runs.")
         return self.folder / "runs" / run_id
 
     def has_checkpoint(self, run_id: str) -> bool:
-        """Whether a run has a checkpoint, from which it can go on or make a result."""
+        """Return True if a run has a checkpoint, from which it can go on or make a result."""
         return any((self.run_folder(run_id) / "checkpoint").rglob("epoch-*.safetensors"))
 
     def request_cancel(self, run_id: str, *, now: bool = False) -> None:
-        """Ask the process of a run to stop after its current epoch, or, ``now``, have it stopped within the epoch."""
+        """Ask the process of a run to stop after its current epoch or, with ``now``, within it."""
         folder = self.run_folder(run_id)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "cancel").touch()
@@ -105,21 +105,21 @@ class Workspace:
             (folder / "cancel-now").touch()
 
     def cancel_requested(self, run_id: str) -> bool:
-        """Whether a run is to stop."""
+        """Return True if a run shall stop."""
         return (self.run_folder(run_id) / "cancel").exists()
 
     def stop_requested(self, run_id: str) -> bool:
-        """Whether a run is to stop before the end of its epoch."""
+        """Return True if a run shall stop before the end of its epoch."""
         return (self.run_folder(run_id) / "cancel-now").exists()
 
     def forget_cancel(self, run_id: str) -> None:
-        """Take the request back."""
+        """Withdraw the requests to stop."""
         for name in ("cancel", "cancel-now"):
             (self.run_folder(run_id) / name).unlink(missing_ok=True)
 
 
 def network_filesystem(folder: Path) -> str:
-    """The type of a network file system that holds the folder, such as ``nfs4``; "" for this machine's own disks."""
+    """Type of the network file system that holds the folder, such as ``nfs4``; "" for this machine's own disks."""
     kind, longest = "", -1
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()

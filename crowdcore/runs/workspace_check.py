@@ -1,6 +1,6 @@
-"""Keep a workspace: check whether its record and files fit together, and repair them; write it to a ZIP file and back.
+"""Maintenance of a workspace: check and repair its record and files; write it to a ZIP file and back.
 
-Nothing is ever deleted. A run that the record has lost is put back from what its folders hold.
+Nothing is ever deleted. A run that the record has lost is rebuilt from its folders.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that does not fit.
+    """A fault in a workspace.
 
     Args:
-        what: in one sentence.
-        done: the repair, in one sentence; "" when nothing was done.
+        what: the fault, in one sentence.
+        done: the repair, in one sentence; "" without.
     """
 
     what: str
@@ -51,14 +51,14 @@ class Finding:
 
 
 def check_workspace(*, repair: bool = False, workspace: Workspace | None = None) -> list[Finding]:
-    """Look for a lost record, runs without files and files without a run.
+    """Check for a lost record, runs without files and files without a run.
 
     Args:
-        repair: rebuild the record from the results, and put aside what belongs to no run, by renaming it.
+        repair: rebuild the record from the results, and rename files that belong to no run.
         workspace: None: ``Workspace.open()``.
 
     Returns:
-        The faults; empty when all is well.
+        The faults.
 
     Raises:
         CrowdError: there is no workspace, or its record is elsewhere, locked or of another version of MLflow.
@@ -103,7 +103,7 @@ def _look(workspace: Workspace, repair: bool) -> Iterator[Finding]:
 
 
 def _lost(workspace: Workspace) -> str:
-    """What is wrong with the database as a whole; "" when it can be used, or nothing was ever recorded."""
+    """Fault of the database as a whole; "" if it can be used, or nothing was ever recorded."""
     database = workspace.database
     assert database is not None
     if not database.exists() and not _ids_with_files(workspace):
@@ -122,7 +122,7 @@ def _integrity(workspace: Workspace) -> str:
 
 
 def _lifecycle_stages(workspace: Workspace) -> dict[str, str]:
-    """Run -> "active" or "deleted"; empty where there is no record yet."""
+    """Run -> "active" or "deleted"; empty without a record."""
     if not (workspace.database and workspace.database.exists()):
         return {}
 
@@ -158,7 +158,7 @@ def _orphan(workspace: Workspace, run_id: str, repair: bool) -> Finding:
 
 
 def _run(workspace: Workspace, run: Run, repair: bool) -> Iterator[Finding]:
-    """What is wrong with the files of a run that the record knows."""
+    """Faults of the files of a recorded run."""
     from crowdcore.learning.results.result_files import load_result
 
     if not run.has_ended and not workspace.run_folder(run.id).is_dir():
@@ -192,14 +192,14 @@ def _aside(workspace: Workspace, run_id: str) -> str:
 
 
 def _rename(path: Path) -> Path:
-    """Keep a file or folder under another name."""
+    """Rename a file or folder, to keep it aside."""
     new = path.with_name(f"{path.name}.aside-{datetime.now():%Y%m%d-%H%M%S-%f}")
     return path.rename(new)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a record says of a run, but its curves, as MLflow calls it."""
+    """Record of a run without its curves, under MLflow's names."""
 
     spec: RunSpec
     user_id: str
@@ -212,7 +212,7 @@ class Facts:
 
 
 def facts_of(workspace: Workspace, run_id: str) -> Facts | None:
-    """What the copy of the record in a run's folder says, else what its result tells; None where there is neither."""
+    """Facts of a run, from the copy of the record in its folder, else from its result; None without both."""
     kept = read_json(workspace.run_folder(run_id) / store.COPY)
     try:
         spec = RunSpec(**json.loads(kept["tags"][f"{TAG}spec"]))
@@ -225,7 +225,7 @@ def facts_of(workspace: Workspace, run_id: str) -> Facts | None:
 
 
 def _here(dataset: str, workspace: Workspace) -> str:
-    """A dataset that was uploaded to this workspace when it lay elsewhere is found here."""
+    """Path of a dataset that was uploaded to this workspace before it was moved; other names are returned as given."""
     came_along = workspace.folder / "datasets" / Path(dataset).name
     is_moved = Path(dataset).is_absolute() and not Path(dataset).exists() and came_along.exists()
     return str(came_along) if is_moved else dataset
@@ -241,7 +241,7 @@ def _read_result(workspace: Workspace, run_id: str) -> Learnt | None:
 
 
 def _result_time(workspace: Workspace, run_id: str) -> int:
-    """When the result was written, in milliseconds."""
+    """Time at which the result was written, in milliseconds."""
     return round(1000 * (workspace.artefact_folder(run_id) / "result" / "result.json").stat().st_mtime)
 
 
@@ -304,7 +304,7 @@ def adopt(workspace: Workspace, run_id: str, facts: Facts) -> None:
 
 
 def _curves(workspace: Workspace, run_id: str) -> Iterator[tuple[str, float, int]]:
-    """Name, mean or standard deviation over seeds, epoch, of a run's result, else of its checkpoint."""
+    """Curves of a run's result, else of its checkpoint: name, mean or standard deviation over seeds, epoch."""
     result = _read_result(workspace, run_id)
     checkpoint = checkpointed(workspace.run_folder(run_id) / "checkpoint")
     histories: list[dict[str, Any]] = [result.curves] if result else [history for _, history in checkpoint]
@@ -321,25 +321,25 @@ def _curves(workspace: Workspace, run_id: str) -> Iterator[tuple[str, float, int
 _LIST, _FORMAT = "backup.json", 1  # file -> size and SHA-256, the last entry of the archive
 _FOLDERS = ("runs", "artifacts", "datasets", "uploads", "marks")
 _FILES = frozenset({"mlflow.db", KEY_FILE})  # beside them; the key gives workers the pseudonyms they had
-_LEFT_OUT = frozenset({"lease", "cancel", "cancel-now", "fetched", "result.new"})  # of the moment
+_LEFT_OUT = frozenset({"lease", "cancel", "cancel-now", "fetched", "result.new"})  # temporary files
 _PIECE = 1 << 20  # bytes read at once
-_SHORT = 1 << 26  # bytes that a list may have
+_SHORT = 1 << 26  # most bytes of the list
 
 
 def backup_workspace(file: Path | str, *, workspace: Workspace | None = None) -> int:
     """Write a workspace to one ZIP file: record, results, checkpoints, uploads, marks, key; runs may go on meanwhile.
 
-    The record is copied first: what it says is finished is in the file, what ends later is as it was before.
+    The record is copied first: the file holds the results of all runs that are finished then, others as unfinished.
 
     Args:
-        file: to write; whole or not at all.
+        file: file to write; whole or not at all.
         workspace: None: ``Workspace.open()``.
 
     Returns:
-        How many files are in it.
+        The number of files in it.
 
     Raises:
-        CrowdError: there is no workspace, its record is not in its folder, or the file is there or cannot be written.
+        CrowdError: there is no workspace, its record is not in its folder, or the file exists or cannot be written.
     """
     workspace, file = workspace or Workspace.open(), Path(file).resolve()
     if not workspace.owns_record or not (workspace.database and workspace.database.exists()):
@@ -373,7 +373,7 @@ def _fill(archive: zipfile.ZipFile, workspace: Workspace) -> int:
 
 
 def _copy_database(workspace: Workspace, copy: Path) -> None:
-    """What is committed at this moment, as one file without a log beside it."""
+    """Copy the committed state of the database to one file, without a log beside it."""
     with connect(workspace) as source, contextlib.closing(sqlite3.connect(copy)) as target:
         source.backup(target)
 
@@ -389,7 +389,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _add(archive: zipfile.ZipFile, path: Path, name: str) -> tuple[int, str]:
-    """Copy a file into the archive; returns its size and SHA-256 as they were read."""
+    """Copy a file into the archive; return its size and SHA-256 as read."""
     size, digest = 0, hashlib.sha256()
     with path.open("rb") as source, archive.open(name, "w", force_zip64=True) as target:
         while piece := source.read(_PIECE):
@@ -400,14 +400,14 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str) -> tuple[int, str]:
 
 
 def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Workspace:
-    """Make a workspace out of a backup; whole or not at all.
+    """Restore a workspace from a backup; whole or not at all.
 
     Args:
-        file: what `backup_workspace` wrote.
-        folder: where; empty or not there. None: that of ``Workspace.open()``.
+        file: a file written by `backup_workspace`.
+        folder: an empty or new folder; None: that of ``Workspace.open()``.
 
     Raises:
-        CrowdError: the folder has something in it, or there is no room.
+        CrowdError: the folder is not empty, or there is no room.
         DataError: the file is no backup, or broken.
     """
     workspace = Workspace.open(folder)
@@ -427,7 +427,7 @@ def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Wor
 
 
 def _listed_sums(archive: zipfile.ZipFile, file: Path) -> dict[str, tuple[int, str]]:
-    """File -> size and sum, as the backup lists them."""
+    """File -> size and checksum, from the backup's list."""
     try:
         entry = archive.getinfo(_LIST)
         if entry.file_size > _SHORT:

@@ -1,4 +1,4 @@
-"""Reports: what was chosen of a dataset and its runs, as one HTML file and as a folder of tables and pictures."""
+"""Reports on a dataset and its runs, as one HTML file and as a folder of tables and pictures."""
 
 from crowdcore.runs.report.build import (
     DATA_PARTS,

@@ -1,4 +1,4 @@
-"""From a dataset and its runs to a report: sections of exhibits, and all that is needed to compute them again.
+"""Contents of a report on a dataset and its runs: sections of exhibits, and the facts that reproduce them.
 
 Each part of a report turns the dataset or the results into exhibits.
 """
@@ -51,8 +51,8 @@ class Material:
     """Input of the parts of a report.
 
     Args:
-        view: what the dataset's own exhibits show: a `View`, of ratings a `RatingView`.
-        dataset: its workers already go by the names that the report shows.
+        view: view of the dataset's own exhibits: a `View`, for ratings a `RatingView`.
+        dataset: the dataset, its workers under the names that the report shows.
         results: name -> result, all on this dataset.
         others: results on the crowds, for sweeps.
         crowds: other datasets.
@@ -69,7 +69,7 @@ Part: TypeAlias = Callable[[Material], Iterable[Exhibit | None]]
 
 
 def _workers(of: Material) -> Iterator[Exhibit]:
-    """Worker by worker, and how alike they are."""
+    """Ranking of the workers, and distances between them."""
     yield worker_ranking(of.view)
     distances = worker_distances(of.view)
     many = of.dataset.n_workers > MAX_CELLS  # pairs enough to fill a report
@@ -77,7 +77,7 @@ def _workers(of: Material) -> Iterator[Exhibit]:
 
 
 def _accuracy(of: Material) -> Iterator[Exhibit | None]:
-    """Selected, last and best, seed by seed, and which differences are significant."""
+    """Accuracies at the selected, last and best epoch, seed by seed, and tests of their differences."""
     yield found_spans(of.results)
     yield exhibits.accuracies(of.results)
     yield candidates(of.results)
@@ -90,7 +90,7 @@ def _accuracy(of: Material) -> Iterator[Exhibit | None]:
 
 
 def _sweeps(of: Material) -> Iterator[Exhibit]:
-    """Accuracy, of ratings RMSE, along every setting that varies, and along what other crowds differ in."""
+    """Accuracy, or RMSE of ratings, along every setting that varies, and along properties of other crowds."""
     results = [*of.results.values(), *of.others]
     known = variation.facts_of_runs(results, (of.dataset, *of.crowds))
     names = ", ".join(dict.fromkeys(r.dataset for r in of.others))
@@ -101,7 +101,7 @@ def _sweeps(of: Material) -> Iterator[Exhibit]:
 
 
 def _recovery(of: Material) -> Iterator[Exhibit | None]:
-    """How near the truth of a simulated crowd."""
+    """Distances from the truth of a simulated crowd."""
     yield exhibits.recovery(of.results, of.dataset)
     yield exhibits.truth(of.results, of.dataset, None)
     yield exhibits.truth(of.results, of.dataset, int(of.dataset.labels_per_worker.argmax()))
@@ -116,7 +116,7 @@ def _biases(of: Material) -> Iterator[Exhibit]:
 
 
 def _confusions(of: Material) -> Iterator[Exhibit]:
-    """What each run says of the workers, and of what they share."""
+    """Confusions of the workers in each run, and those they share."""
     views = [view for view in _views(of) if view.result.worker_confusion is not None]
     for view in views:
         if len(exhibits_of_runs.commons(view)) == 1:
@@ -149,7 +149,7 @@ def _views(of: Material) -> list[RunView]:
 
 
 def _name_run(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit:
-    """An exhibit that says which run it is of, and which seed where there is no mean over seeds."""
+    """Name the run of an exhibit, and the seed where there is no mean over seeds."""
     _, why = view.result.shown_seed
     figure = None if shown.figure is None else go.Figure(shown.figure).update_layout(title_text=escaped(title))
     slug = "-".join(view.run_name.split())
@@ -195,7 +195,7 @@ RUN_PARTS: Mapping[str, tuple[str, Part]] = {
     "omega": ("Noise source ω", _omega),
 }
 PARTS: Mapping[str, tuple[str, Part]] = {**DATA_PARTS, **RUN_PARTS}
-"""Name -> title and what makes it; those of runs need some."""
+"""Name -> title and function; parts of runs need some."""
 _OF_RATINGS: Mapping[str, tuple[str, Part]] = {
     "overview": ("The ratings at a glance", lambda of: [ratings.summary(of.view), ratings.agreement(of.view)]),
     "workers": ("Workers", lambda of: [ratings.worker_bias(of.view), ratings.errors_alike(of.view)]),
@@ -212,20 +212,20 @@ _OF_RATING_RUNS: Mapping[str, tuple[str, Part]] = {
 
 
 def parts_of(dataset: Labelled, runs: bool = True) -> Mapping[str, tuple[str, Part]]:
-    """Name -> title and what makes it, of the parts for such labels; without runs those about the data only."""
+    """Name -> title and function of the parts for a dataset's kind of labels; without runs those on the data only."""
     of_data, of_runs = (_OF_RATINGS, _OF_RATING_RUNS) if dataset.kind.numeric else (DATA_PARTS, RUN_PARTS)
     return {**of_data, **of_runs} if runs else of_data
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A run as a report takes it.
+    """A run of a report.
 
     Args:
-        id: of the run.
+        id: id of the run.
         result: its result.
         command: the command line that computes it again.
-        name: the name that somebody gave it.
+        name: name that a user gave it.
     """
 
     id: str
@@ -239,10 +239,10 @@ class Section:
     """A part of a report.
 
     Args:
-        name: as in `PARTS`.
+        name: key in `PARTS`.
         title: its heading.
-        exhibits: what it shows.
-        words: why there is nothing to show, if so.
+        exhibits: its exhibits.
+        words: reason why there is nothing to show, or "".
     """
 
     name: str
@@ -258,10 +258,10 @@ class Report:
     Args:
         dataset: its name.
         fingerprint: its content hash.
-        reference: what the dataset's own figures take for the truth.
-        pseudonymised: whether workers go by pseudonyms.
+        reference: truth of the dataset's own figures.
+        pseudonymised: True if workers go by pseudonyms.
         sections: in the order of `PARTS`, then how it was made.
-        made: when, UTC.
+        made: time of making, UTC.
         runs: one entry per run: name, id, method, settings, seeds, versions, device, command and so on.
         command: the command line that makes this report again.
     """
@@ -277,7 +277,7 @@ class Report:
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """All there is to see."""
+        """Exhibits of all sections."""
         return tuple(exhibit for section in self.sections for exhibit in section.exhibits)
 
 
@@ -291,10 +291,10 @@ def build(
     show_names: bool = False,
     command: str = "",
 ) -> Report:
-    """Put a report together, of a dataset, runs on it as it is now, and those on ``crowds``, which are for sweeps only.
+    """Build a report on a dataset, runs on it as it is now, and runs on ``crowds``, which take part in sweeps only.
 
-    ``parts`` are names of `PARTS`; default: all that these data and runs have something for. ``command`` is the command
-    line that makes this report again.
+    ``parts`` are names of `PARTS`; default: all that apply. ``command`` is the command line that makes this report
+    again.
     """
     known, of_data = parts_of(dataset), parts_of(dataset, runs=False)
     chosen = [part for part in known if part in parts] if parts is not None else [*known]
@@ -340,7 +340,7 @@ def _names(runs: Sequence[Trained]) -> list[str]:
 def command_line(
     dataset: str, runs: Sequence[str], parts: Sequence[str], reference: str, show_names: bool, out: str
 ) -> str:
-    """``crowdcore report …`` with the options of a report; empty parts and reference stand for the defaults."""
+    """Write ``crowdcore report …`` with the options of a report; empty parts and reference stand for the defaults."""
     words = ["crowdcore", "report", dataset, *(word for run in runs for word in ("--run", run))]
     words += [word for part in parts for word in ("--part", part)]
     words += ["--reference", reference] if reference else []
@@ -350,22 +350,22 @@ def command_line(
 def _split_by_dataset(
     dataset: Labelled, runs: Sequence[Trained], crowds: Sequence[CrowdDataset]
 ) -> tuple[list[Trained], list[Trained]]:
-    """The runs on the dataset, and those on the crowds."""
+    """Split runs into those on the dataset and those on the crowds."""
     own = [run for run in runs if run.result.fingerprint == dataset.fingerprint]
     guests = [run for run in runs if run.result.fingerprint != dataset.fingerprint]
     known = {crowd.fingerprint for crowd in crowds}
     for run in guests:
         if run.result.fingerprint not in known:
-            called = " or ".join(dict.fromkeys(each.name for each in (dataset, *crowds)))
+            names = " or ".join(dict.fromkeys(each.name for each in (dataset, *crowds)))
             raise DataError(
-                f"Run {run.id} was trained on {run.result.dataset} with other annotations than those of {called}",
+                f"Run {run.id} was trained on {run.result.dataset} with other annotations than those of {names}",
                 "A report is about one dataset as it is now; choose runs on it.",
             )
     return own, guests
 
 
 def _sections(of: Material, chosen: Sequence[str], parts: Mapping[str, tuple[str, Part]]) -> list[Section]:
-    """The chosen parts that have something to show, or to say."""
+    """Make the chosen parts; those without exhibits or words are left out."""
     sections = []
     for part in chosen:
         title, make = parts[part]
@@ -379,7 +379,7 @@ def _sections(of: Material, chosen: Sequence[str], parts: Mapping[str, tuple[str
 
 
 def _portable(exhibit: Exhibit) -> Exhibit:
-    """With points that any browser and any policy can draw: WebGL compiles code at run time; without empty columns."""
+    """Replace points of WebGL, which compiles code at run time, so that any policy allows them; drop empty columns."""
     if len(exhibit.table):
         exhibit = replace(exhibit, table=exhibit.table.dropna(axis=1, how="all"))
     if exhibit.figure is None or all(trace.type != "scattergl" for trace in exhibit.figure.data):
@@ -412,7 +412,7 @@ def _facts(name: str, run: Trained) -> dict[str, Any]:
 
 
 def _how(names: Sequence[str], runs: Sequence[Trained]) -> list[Exhibit]:
-    """Settings and versions, a column per run; command lines."""
+    """Tables of settings and versions, a column per run, and of command lines."""
     if not runs:
         return []
     known = [variation.facts(run.result) for run in runs]

@@ -2,7 +2,7 @@
 
 The page's policy lets only its own two scripts run, by their digests, and forbids every connection: even a name that
 slipped through the escaping could neither run nor call home. `write_report` adds one CSV per table, one SVG per figure,
-and what a machine wants to know.
+and a JSON file for programs.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from crowdcore.runs.report.build import Report, Section
 
 ROWS = 100  # rows of a table that the page shows; the folder's CSV has all
 _FEW = 25  # rows up to which a table without a figure stands open
-_TITLE, _HEIGHT = 40, 450  # pixels of a figure's title, and of a figure that does not say
-_LARGE = 10_000.0  # from which on decimals say nothing
+_TITLE, _HEIGHT = 40, 450  # pixels of a figure's title, and default height of a figure
+_LARGE = 10_000.0  # from which on decimals are dropped
 _LONG = 60  # characters from which a cell may wrap
 _HERE = Path(__file__).parent
 
 
 def to_html(report: Report) -> str:
-    """The whole page; about five megabytes, nearly all of it Plotly."""
+    """Write the whole page; about five megabytes, nearly all of it Plotly."""
     from plotly.offline import get_plotlyjs
 
     plotly, own = get_plotlyjs(), (_HERE / "page.js").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def to_html(report: Report) -> str:
 
 
 def _digest(script: str) -> str:
-    """How a policy names a script that may run."""
+    """Name of a script in a policy that lets it run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
@@ -91,7 +91,7 @@ def _section(section: Section, numbers: dict[int, int]) -> str:
 
 
 def _exhibit(exhibit: Exhibit, number: int) -> str:
-    """Heading, figure, notes, and the numbers: folded away where a figure shows them, or where they are many."""
+    """Heading, figure, notes, and the numbers, folded away if a figure shows them or if they are many."""
     table = _table(exhibit.table, exhibit.title) if len(exhibit.table.columns) else ""
     figure = "" if exhibit.figure is None else _figure(exhibit, number)
     if figure or len(exhibit.table) > _FEW:
@@ -101,7 +101,7 @@ def _exhibit(exhibit: Exhibit, number: int) -> str:
 
 
 def _figure(exhibit: Exhibit, number: int) -> str:
-    """Where the figure is drawn, and its data; its title is the heading, its subtitle a line below that."""
+    """Place of the figure, and its data; its title is the heading, its subtitle a line below that."""
     assert exhibit.figure is not None
     layout = exhibit.figure.layout
     subtitle = unescape(layout.title.subtitle.text or "")
@@ -118,7 +118,7 @@ def _figure(exhibit: Exhibit, number: int) -> str:
 
 
 def _table(frame: pd.DataFrame, title: str) -> str:
-    """The first rows of a frame, every cell as text."""
+    """First rows of a frame, every cell as text."""
     frame = readable(frame)
     number = {name: pd.api.types.is_numeric_dtype(frame[name].dtype) for name in frame.columns}
     head = "".join(f"<th{_class(number[c], '')}>{escape(str(c).replace('_', ' '))}</th>" for c in frame.columns)
@@ -140,7 +140,7 @@ def _class(number: bool, text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A cell as people read it: four significant digits, a dash for nothing."""
+    """Cell as text: four significant digits, a dash for a missing value."""
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
         return "–"
     if isinstance(value, bool | np.bool_):
@@ -156,7 +156,7 @@ Tell = Callable[[float, str], None]
 
 
 def drawing_fault() -> str:
-    """Why no SVG can be drawn here; empty if nothing is known to stand in the way."""
+    """Reason why no SVG can be drawn here, or ""."""
     return str(missing_extra("Drawing SVG files", "kaleido") or "")
 
 
@@ -165,8 +165,8 @@ def write_report(
 ) -> tuple[list[Path], str]:
     """Write ``report.html``, ``report.json``, ``tables/*.csv`` (short ones also .tex), and ``figures/*.svg``.
 
-    Returns the files, and why figures were left out if they were. Files of an older report in the folder make room,
-    others stay. ``on_progress`` is called with the share of figures drawn, 0…1, and the title of the next.
+    Returns the files, and the reason why figures were left out, or "". Files of an older report in the folder are
+    removed, others stay. ``on_progress`` is called with the share of figures drawn, 0…1, and the title of the next.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file", "Name a folder for the report.")
@@ -175,7 +175,7 @@ def write_report(
     named = {f"{n:02d}-{_slug(e.name)}": e for n, e in enumerate(report.exhibits, 1)}
     files = []
     for name, exhibit in named.items():
-        if not len(exhibit.table.columns):  # a note that says why there is nothing
+        if not len(exhibit.table.columns):  # only a note on why there is nothing
             continue
         files.append(folder / "tables" / f"{name}.csv")
         files[-1].write_bytes(csv_bytes(exhibit.table))
@@ -190,14 +190,14 @@ def write_report(
 
 
 def to_archive(report: Report, svg: bool = True, on_progress: Tell | None = None) -> bytes:
-    """The same files as a ZIP."""
+    """Write the files of `write_report` as a ZIP."""
     with tempfile.TemporaryDirectory() as place:
         write_report(report, Path(place), svg, on_progress)
         return pack_zip(Path(place))
 
 
 def _draw(named: dict[str, Exhibit], folder: Path, on_progress: Tell | None) -> tuple[list[Path], str]:
-    """One SVG per figure; nothing, and why, where they cannot be drawn."""
+    """Draw one SVG per figure; if that fails, return none and the reason."""
     fault = drawing_fault()
     if fault:
         return [], fault
@@ -215,7 +215,7 @@ def _draw(named: dict[str, Exhibit], folder: Path, on_progress: Tell | None) -> 
 
 
 def _forget_older(folder: Path) -> None:
-    """Remove the tables and figures that an older report says it wrote."""
+    """Remove the tables and figures that an older report lists."""
     try:
         older = json.loads((folder / "report.json").read_text(encoding="utf-8"))["exhibits"]
     except (OSError, ValueError, KeyError, TypeError):
