@@ -13,11 +13,10 @@ from crowdcore.cli import _command as opt
 from crowdcore.cli._output import in_command, print_json, print_note, print_readable, print_table, save_table, say
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data import CrowdDataset, load_dataset, sources
-from crowdcore.data.catalogue import dataset_folders
+from crowdcore.data.catalogue import dataset_folders, uploaded_datasets
 from crowdcore.data.media import SIDE
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.settings import need_classes, need_ratings
-from crowdcore.data.uploads import uploaded_datasets
 from crowdcore.data.writers.imports import TOOLS, planned, write_import
 
 if TYPE_CHECKING:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError, did_you_mean
-from crowdcore.core.files import cache_folder
+from crowdcore.core.files import cache_folder, read_json, workspace
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
 from crowdcore.data.ratings import Labelled, RatingDataset
@@ -19,13 +21,15 @@ from crowdcore.data.readers.folder import are_tag_sequences, find_table, is_data
 from crowdcore.data.reading import read_dataset, read_ratings
 from crowdcore.data.settings import ReadSettings, need_classes
 from crowdcore.data.tables import identify
-from crowdcore.data.uploads import find_upload, upload_folder
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INSIDE = _PACKAGE / "_data"
 _EMBEDDED = _INSIDE if _INSIDE.is_dir() else _PACKAGE.parent / "data"  # of a wheel, or of a checkout
 # Datasets whose pictures lie in another dataset's folder, under the same task ids.
 _PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar10h_counts": "cifar10_images"}
+
+NOTE = "upload.json"
+"""File of an upload, and of a dataset that came of one, with its name, its owner and how it was read."""
 
 FolderKind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
 _REASONS: dict[FolderKind, str] = {
@@ -184,6 +188,49 @@ def find_dataset(name: str, home: Path | None = None) -> Path:
         place = path
     place = place or find_upload(name)
     return place or (path if is_path(name) else _folder(name, folders))
+
+
+def upload_folder(name: str, home: Path | None = None) -> Path | None:
+    """The folder of an uploaded dataset by its name in addresses, or None; a name never leads out of the workspace."""
+    folder = workspace(home) / "datasets" / name
+    return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
+
+
+def uploaded_datasets() -> dict[str, Path]:
+    """Name in addresses -> folder of every upload that became a dataset of the workspace."""
+    return {note.parent.name: note.parent for note in sorted(upload_notes("datasets"))}
+
+
+def find_upload(name: str) -> Path | None:
+    """The folder of an uploaded dataset by its name in addresses, or by what the app calls it; None for others."""
+    folder = upload_folder(name)
+    if folder is not None:
+        return folder
+    called = [folder for folder in uploaded_datasets().values() if note_of(folder).get("name") == name]
+    if len(called) > 1:
+        remedy = f"Pass one of {', '.join(folder.name for folder in called)}."
+        raise SettingError("name", "be what one upload alone is called", name, remedy)
+    return called[0] if called else None
+
+
+def upload_notes(where: str) -> list[Path]:
+    """The notes in ``uploads`` or ``datasets`` of the workspace."""
+    return list((workspace() / where).glob(f"[!.]*/{NOTE}"))
+
+
+def note_of(folder: Path) -> Mapping[str, Any]:
+    """Content of the note in a folder, empty without one; read again only when the file is another one."""
+    file = folder / NOTE
+    try:
+        stat = file.stat()
+    except OSError:
+        return {}
+    return _read_note(file, stat.st_ino, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _read_note(file: Path, number: int, changed: int) -> Mapping[str, Any]:
+    return read_json(file)
 
 
 def full_name(name: str) -> str:

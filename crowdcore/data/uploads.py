@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import hashlib
 import re
 import secrets
@@ -15,11 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from crowdcore.core.errors import SettingError
-from crowdcore.core.files import read_json, replacing, workspace, write_json
+from crowdcore.core.files import replacing, workspace, write_json
+from crowdcore.data.catalogue import NOTE, note_of, upload_folder, upload_notes
 
-NOTE = "upload.json"
-"""File of an upload, and of a dataset that came of one, with its name, its owner and how it was read."""
 _CONTENT, _UNPACKED = "content", "unpacked"  # folders beside the note of an upload: the file, and what a ZIP holds
 _NAME, _SUFFIX = 100, 16  # bytes of a stored file's name, and letters of its ending
 _CHUNK = 1 << 20
@@ -53,15 +50,13 @@ class Upload:
 
 def list_uploads(owner: str = "") -> list[Upload]:
     """The uploads of one owner, the newest first; "" is everybody where nobody signs in."""
-    datasets = [_upload(note, owner, dataset=note.parent.name) for note in _notes("datasets")]
+    datasets = [_upload(note, owner, dataset=note.parent.name) for note in upload_notes("datasets")]
     read = {upload.file for upload in datasets if upload}
-    files = [_upload(note, owner, file=note.parent.name) for note in _notes("uploads") if note.parent.name not in read]
+    files = [
+        _upload(note, owner, file=note.parent.name) for note in upload_notes("uploads") if note.parent.name not in read
+    ]
     uploads = [upload for upload in (*datasets, *files) if upload]
     return sorted(uploads, key=lambda upload: upload.when, reverse=True)
-
-
-def _notes(where: str) -> list[Path]:
-    return list((workspace() / where).glob(f"[!.]*/{NOTE}"))
 
 
 def _upload(path: Path, owner: str, **known: str) -> Upload | None:
@@ -77,48 +72,10 @@ def _upload(path: Path, owner: str, **known: str) -> Upload | None:
     return upload if note.get("owner", "") == owner else None
 
 
-def note_of(folder: Path) -> Mapping[str, Any]:
-    """What the note in a folder says; empty without one. It is read again only when its file is another one."""
-    file = folder / NOTE
-    try:
-        stat = file.stat()
-    except OSError:
-        return {}
-    return _read(file, stat.st_ino, stat.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=1024)
-def _read(file: Path, number: int, changed: int) -> Mapping[str, Any]:
-    return read_json(file)
-
-
 def dataset_title(name: str) -> str:
     """Title of a dataset on pages: the file's name of an upload, unless it was renamed."""
     folder = upload_folder(name)
     return str(note_of(folder).get("name", name)) if folder else name
-
-
-def upload_folder(name: str, home: Path | None = None) -> Path | None:
-    """The folder of an uploaded dataset by its name in addresses, or None; a name never leads out of the workspace."""
-    folder = workspace(home) / "datasets" / name
-    return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
-
-
-def uploaded_datasets() -> dict[str, Path]:
-    """Name in addresses -> folder of every upload that became a dataset of the workspace."""
-    return {note.parent.name: note.parent for note in sorted(_notes("datasets"))}
-
-
-def find_upload(name: str) -> Path | None:
-    """The folder of an uploaded dataset by its name in addresses, or by what the app calls it; None for others."""
-    folder = upload_folder(name)
-    if folder is not None:
-        return folder
-    called = [folder for folder in uploaded_datasets().values() if note_of(folder).get("name") == name]
-    if len(called) > 1:
-        remedy = f"Pass one of {', '.join(folder.name for folder in called)}."
-        raise SettingError("name", "be what one upload alone is called", name, remedy)
-    return called[0] if called else None
 
 
 def store_upload(name: str, content: BinaryIO, owner: str = "") -> Path:
@@ -217,7 +174,7 @@ def delete_upload(upload: Upload) -> None:
     """Delete the dataset, and the stored file unless another dataset came from it."""
     if upload.dataset and (folder := upload_folder(upload.dataset)):
         _discard(folder)
-    others = {note_of(note.parent).get("file") for note in _notes("datasets")}
+    others = {note_of(note.parent).get("file") for note in upload_notes("datasets")}
     if upload.file and upload.file not in others:
         _discard(workspace() / "uploads" / upload.file)
 

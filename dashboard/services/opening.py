@@ -11,8 +11,8 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, did_you_mean
 from crowdcore.core.files import workspace
 from crowdcore.core.memory import need_room
+from crowdcore.data.catalogue import note_of, upload_folder
 from crowdcore.data.settings import need_classes
-from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import Kind, kind_of
 

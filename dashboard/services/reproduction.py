@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.catalogue import dataset_folders
-from crowdcore.data.uploads import upload_folder
+from crowdcore.data.catalogue import dataset_folders, upload_folder
 from crowdcore.exhibits.view import cached
 from dashboard.services.opening import dataset
 from dashboard.services.runs import all_runs, result

@@ -13,8 +13,8 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.core.processes import run_module
+from crowdcore.data.catalogue import upload_folder
 from crowdcore.data.unpack import pack_zip
-from crowdcore.data.uploads import upload_folder
 from crowdcore.exhibits.view import cached
 from dashboard.services.opening import labelled, version
 

@@ -14,10 +14,10 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.files import workspace
 from crowdcore.core.settings import changed_settings
 from crowdcore.data import CrowdDataset, simulate
+from crowdcore.data.catalogue import upload_folder
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import Simulation, TaskChoice
 from crowdcore.data.unpack import pack_zip
-from crowdcore.data.uploads import upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import own_line
 from crowdcore.learning.recovery import plan as recovery

@@ -19,9 +19,10 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.files import workspace, write_json
 from crowdcore.data import uploads as kept
+from crowdcore.data.catalogue import NOTE, note_of, upload_folder
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import is_archive
-from crowdcore.data.uploads import NOTE, Upload, digest_of, note_of, stored_file, upload_folder
+from crowdcore.data.uploads import Upload, digest_of, stored_file
 from dashboard.services.opening import fitting
 
 if TYPE_CHECKING:

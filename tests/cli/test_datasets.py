@@ -17,7 +17,7 @@ from crowdcore.cli import app, main
 from crowdcore.core.errors import Remedy
 from crowdcore.core.files import write_json
 from crowdcore.data import simulate
-from crowdcore.data.uploads import NOTE
+from crowdcore.data.catalogue import NOTE
 from crowdcore.learning import study_recovery
 from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset
 from tests.data.sources import archives

@@ -19,7 +19,7 @@ from crowdcore import aggregation
 from crowdcore.core import memory
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.files import workspace
-from crowdcore.data.uploads import upload_folder
+from crowdcore.data.catalogue import upload_folder
 from dashboard.components.reading_form import button_of
 from dashboard.services import datasets, opening, uploads
 from testkit import bombs
