@@ -170,12 +170,12 @@ def expected_labels(
 
 @compiled
 def by_own_shares(worker: IntArray, judge: FloatArray, shares: FloatArray, shrinkage: float, rounds: int) -> FloatArray:
-    """Beliefs ``judge`` (P, C) if the classes of each worker's tasks have shares of their own, found by EM.
+    """Beliefs ``judge`` (P, C) where the tasks of each worker have class shares of their own, estimated by EM.
 
     Args:
-        worker: (P,) whose label each belief judges; rows of NaN stay so.
-        shares: (C,) of the classes of all.
-        shrinkage: pseudo-labels by which a worker's shares are drawn to them.
+        worker: (P,) worker of the label that each belief judges; rows of NaN stay so.
+        shares: (C,) class shares of all tasks.
+        shrinkage: pseudo-labels by which a worker's shares are drawn to ``shares``.
         rounds: of EM.
     """
     n_classes, out = judge.shape[1], judge.copy()

@@ -217,7 +217,7 @@ class Crf:
 
     @classmethod
     def untrained(cls, n_features: int, n_classes: int) -> Crf:
-        """All paths are equally likely."""
+        """Return a field in which all paths are equally likely."""
         return cls(np.zeros((n_features + 1 + n_classes, n_classes)))
 
     @property

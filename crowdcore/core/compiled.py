@@ -25,7 +25,7 @@ _lock = RLock()
 
 
 def is_large(work: int) -> bool:
-    """Whether ``work`` (annotations x classes) takes NumPy longer than a compiled loop with loading Numba."""
+    """Return whether ``work`` (annotations x classes) is large enough to repay loading Numba."""
     return work >= LARGE
 
 
@@ -46,11 +46,11 @@ class compiled(Generic[P, R]):  # noqa: N801  # a decorator
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Compile the function if it is not yet, and call it."""
+        """Call the function, which the first call compiles."""
         return self.load()(*args, **kwargs)
 
     def load(self) -> Callable[P, R]:
-        """Numba's function; its module's compiled functions are now Numba's, too."""
+        """Return Numba's function, and replace the module's other compiled functions by theirs."""
         with _lock:
             if self._loop is None:
                 import numba
@@ -63,7 +63,7 @@ class compiled(Generic[P, R]):  # noqa: N801  # a decorator
 
 
 class compiled_unchecked(compiled[P, R]):  # noqa: N801
-    """As `compiled`, but division by zero is infinite or NaN: faster or slower, by the loop."""
+    """As `compiled`, but division by zero gives infinity or NaN; which one is faster depends on the loop."""
 
     _error_model = "numpy"
 
@@ -73,7 +73,7 @@ _MOST = 16
 
 
 def n_ranges(work: int, accumulator: int) -> int:
-    """How many ranges to split ``work`` steps into: a power of two that keeps private accumulators below the work."""
+    """Number of ranges to split ``work`` steps into: a power of two that keeps accumulators below the work."""
     fitting = max(1, min(work // max(4 * accumulator, 1), work // 100_000, _MOST))
     return int(2 ** int(np.log2(fitting)))
 

@@ -38,13 +38,13 @@ class ConfinedError(CrowdError):
 
 
 def _environment() -> dict[str, str]:
-    """Ours without what belongs to one call; and no threads or arenas of memory that forks would inherit."""
+    """This process's, without the variables of single calls, and without threads or arenas that forks would inherit."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("CROWDCORE_")}
     return ours | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
 server = ForkServer(_LOADED, _environment, _IDLE)
-"""What the children are forked from; `ForkServer.start` has it ready when it is needed."""
+"""Server that forks the children; `ForkServer.start` starts it ahead of the first call."""
 atexit.register(server.stop)
 
 

@@ -134,7 +134,7 @@ def soft_confusion_counts(
 
 
 def cells(worker: IntArray, label: IntArray, n_classes: int) -> Cells:
-    """Function returning ``worker * C + label`` (int32) of a slice; of all it would be as large as the labels."""
+    """Function of a slice returning its ``worker * C + label`` (int32); all at once would be as large as the labels."""
 
     def of_slice(at: slice) -> IntArray:
         cell = worker[at].astype(np.int32)  # whatever the type of the workers

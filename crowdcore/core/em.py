@@ -105,7 +105,7 @@ class LabelTable:
 
     @cached_property
     def evident(self) -> BoolArray:
-        """(n_tasks,) which tasks have an annotation or a known class."""
+        """(n_tasks,) mask of the tasks that have an annotation or a known class."""
         return np.asarray((np.diff(self.task_start) > 0) | (self.known >= 0))
 
 
@@ -184,7 +184,7 @@ def _compiled_step(
 
 
 def _longest_product(log_factor: FloatArray, log_prior: FloatArray) -> int:
-    """How many factors times a prior stay above the smallest allowed product, whichever they are."""
+    """Number of factors whose product with a prior is certainly above the smallest allowed one."""
     smallest = log_factor[np.isfinite(log_factor)].min(initial=-1e-9)
     room = _LOG_SMALLEST - log_prior[np.isfinite(log_prior)].min()
     return int(max(room / smallest, 0))
@@ -340,7 +340,7 @@ class TorchEngine:
         return torch.tensor(array, device=self.device)
 
     def _sparse(self, row: torch.Tensor, column: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
-        """How often each (row, column) occurs, as a CSR matrix."""
+        """CSR matrix with the number of times that each (row, column) occurs."""
         import torch
 
         key, times = torch.unique(row * shape[1] + column, return_counts=True)
@@ -386,9 +386,7 @@ class TorchEngine:
 
 
 def find_device(device: Literal["cuda", "auto"]) -> str | None:
-    """``"cuda"`` if there is a GPU; None if there is none and the device is ``"auto"``; refuses ``"cuda"`` that cannot
-    be had.
-    """
+    """Return ``"cuda"`` if there is a GPU; without one return None for ``"auto"`` and refuse ``"cuda"``."""
     if find_spec("torch") is None:
         if device == "auto":
             return None

@@ -17,8 +17,8 @@ class Remedy:
 
     Args:
         setting: the argument to pass; several that belong together as a tuple.
-        value: its value; None: one to choose; a tuple: any of these. What is one value in itself, such as a task of two
-            columns, is a list; of several settings, a list has the value of each.
+        value: its value; None: one to choose; a tuple: any of these. A value that has parts, such as a task of two
+            columns, is a list; for several settings, a list holds the value of each.
         effect: what it does, to follow the word "to".
         when: the condition under which it helps, to follow the word "if".
         of: what the setting belongs to: reading a file (``read``), a method (``method``), or the command itself;
@@ -100,7 +100,7 @@ def phrase(remedies: Iterable[Remedy], action: Phrasing = in_python) -> str:
 
 
 class CrowdError(ValueError):
-    """An error that its sentence explains; the command line prints it and exits with 2, the app shows it in place.
+    """An error whose message explains it; the command line prints it and exits with 2, the app shows it in place.
 
     Args:
         message: what is wrong, and advice that reads the same everywhere.
@@ -192,7 +192,7 @@ class MissingExtraError(CrowdError):
 
 
 class SystemNotSupportedError(CrowdError):
-    """A feature that this operating system cannot have."""
+    """A feature that does not exist on this operating system."""
 
 
 _EXTRAS = {  # package as it is imported -> the extra of crowdcore that brings it

@@ -1,4 +1,4 @@
-"""Files that readers only ever see whole, and how long to wait for others; workspace, and the cache of downloads."""
+"""Write files atomically, retry locked ones; workspace, and the cache of downloads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ patience = 0.0
 
 @contextlib.contextmanager
 def patient(seconds: float) -> Iterator[None]:
-    """Have files that are locked or out of reach be tried again for some seconds, as commands do; pages do not wait."""
+    """Retry files that are locked or out of reach for some seconds, as commands do; pages do not wait."""
     global patience
     before, patience = patience, seconds
     try:
@@ -44,13 +44,13 @@ def patient(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: Path, overwrite: bool = False, draft: str = "") -> Iterator[Path]:
-    """Yield a name beside ``path`` that nothing has: the file or folder made there replaces ``path`` at the end.
+    """Yield an unused name beside ``path``; the file or folder made there replaces ``path`` at the end.
 
     When the block fails, what was made is removed and ``path`` stays as it was. Errors name ``path``.
 
     Args:
         path: a file, or a folder that is empty or not there.
-        overwrite: replace a folder that has something in it, too.
+        overwrite: also replace a folder that is not empty.
         draft: the name to yield, for work during which this process may be killed: the next call removes what is left.
             Default: a hidden one that no other process uses.
 

@@ -1,11 +1,11 @@
 """A fork server: a process that has imported what its children need, and forks one for each call.
 
 A fork takes milliseconds where importing PyTorch and MLflow takes seconds of a core. `multiprocessing`'s fork server
-would import the caller's main module in every child, which a library cannot ask of the scripts that use it, and a
-process has only one of it.
+would import the caller's main module in every child, which scripts that use a library are not written for, and there
+is only one per process.
 
-Two streams lead from a caller to each child: by one the server tells the child's process id and how it ended, by the
-other the caller sends the call and the child its answer. A process that is gone has closed its ends of them.
+Two streams lead from a caller to each child: on one the server sends the child's process id and exit code, on the
+other the caller sends the call and the child its answer. A process that has ended has closed its ends of them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Child:
         self.pid = pid
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended, but no longer than that; returns whether it has."""
+        """Wait up to ``seconds`` for the process to end; return whether it has."""
         if not self._ended:
             try:
                 self.code = self._read(seconds)
@@ -68,7 +68,7 @@ class Child:
     def send(self, part: object) -> None:
         """Send a part of the call."""
         self._stream.settimeout(_START)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # killed already, as `wait` tells
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # killed already, which `wait` reports
             self._stream.sendall(pickle.dumps(part, protocol=5))
 
     def answer(self, seconds: float) -> tuple[bool, Any]:
@@ -191,13 +191,13 @@ class ForkServer:
 
 
 def is_forked() -> bool:
-    """Whether a `ForkServer` has forked this process."""
+    """Return whether a `ForkServer` has forked this process."""
     return _caller is not None
 
 
 def caller_is_gone() -> bool:
-    """Whether the process that had this one forked has ended."""
-    return _caller is not None and bool(select.select([_caller], [], [], 0)[0])  # it has nothing more to say
+    """Return whether the process that asked for this fork has ended."""
+    return _caller is not None and bool(select.select([_caller], [], [], 0)[0])  # readable: its end is closed
 
 
 def _serve(handle: str, idle: str, *modules: str) -> None:
@@ -217,21 +217,21 @@ def _serve(handle: str, idle: str, *modules: str) -> None:
             return
         if woken in ready:
             os.read(woken, 4096)
-            _bury(children)
+            _report_ended(children)
         if control.fileno() in ready:
             _, handles, _, _ = socket.recv_fds(control, 1, 16)
             if not handles:
                 return
             channel = socket.socket(fileno=handles[0])
             pid = _fork()
-            if pid == 0:  # `channel` stays open here: should the server be killed, it tells when this process ends
+            if pid == 0:  # `channel` stays open here: if the server is killed, it closes when this process ends
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for other in (control, *children.values()):
                     other.close()
                 _work(socket.socket(fileno=handles[1]))
             children[pid] = channel
-            _tell(channel, pid)
+            _send_number(channel, pid)
             for one in handles[1:]:
                 os.close(one)
 
@@ -242,16 +242,16 @@ def _fork() -> int:
         return os.fork()
 
 
-def _bury(children: dict[int, socket.socket]) -> None:
-    """Tell the callers of children that have ended how they ended."""
+def _report_ended(children: dict[int, socket.socket]) -> None:
+    """Send the exit codes of children that have ended to their callers."""
     for pid, channel in list(children.items()):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            _tell(children.pop(pid), os.waitstatus_to_exitcode(status))
+            _send_number(children.pop(pid), os.waitstatus_to_exitcode(status))
             channel.close()
 
 
-def _tell(channel: socket.socket, number: int) -> None:
+def _send_number(channel: socket.socket, number: int) -> None:
     with contextlib.suppress(OSError):  # the caller is gone, or does not listen
         channel.send(number.to_bytes(_WORD, signed=True), socket.MSG_DONTWAIT)
 

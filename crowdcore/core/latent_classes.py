@@ -18,7 +18,7 @@ from crowdcore.core.compiled import n_ranges, run_ranges
 from crowdcore.core.latent_loops import Model, Tasks, fill_posterior, fit_step
 from crowdcore.core.types import FloatArray, IntArray
 
-ALONE = 0.15  # 1 - φ, at first: how many of the wrong labels on a task with a foil are the worker's own
+ALONE = 0.15  # initial 1 - φ: share of the wrong labels on a task with a foil that are the worker's own
 LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
 SLOPES = np.repeat([1.0, 0.3], [11, 5])
 MOST = 8.0  # largest |β|
@@ -26,7 +26,7 @@ _LEAST_ALONE = 0.01
 _RAREST = 1e-4  # least share of a wrong label
 _ORDER = 3  # of the acceleration
 _DAMPING = 1e-8  # of the squared changes, for steps that are almost alike
-_LEAST_LEFT = 0.1  # of the share of tasks of a type, when it is extrapolated
+_LEAST_LEFT = 0.1  # factor to which the share of a task type falls at most when it is extrapolated
 _LEAST_WEIGHED = 1e-3  # share of tasks up to which smaller ones weigh more
 
 

@@ -9,7 +9,7 @@ LET_ANYONE_IN = "CROWDCORE_LET_ANYONE_IN"
 
 
 def is_this_machine(address: str) -> bool:
-    """Whether a server on that address is reached from this machine alone; names other than localhost are not.
+    """Return whether only this machine can reach a server on the address; of names, localhost alone.
 
     Examples:
         >>> [is_this_machine(a) for a in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::", "192.168.1.5", "lab", "")]

@@ -51,7 +51,7 @@ def need_room(name: str, n_tasks: int, n_classes: int, n_workers: int = 0) -> No
 def frugal_memory() -> Iterator[None]:
     """Let Arrow take memory from the C library, which returns it once it is free; its own pool keeps much.
 
-    The pool is the process's: a thread that leaves while another one is still in here takes it along.
+    The pool belongs to the process: a thread that leaves also resets it for threads that are still inside.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     try:

@@ -137,7 +137,7 @@ def soft_mistakes(
 
 
 class CarriedSums(NamedTuple):
-    """Sums over the tasks i of the part of a cell's score that each carries, c_i, and of its labels, n_i.
+    """Sums over tasks i of c_i, the part of a cell's score that the task carries, and of n_i, its number of labels.
 
     Attributes:
         total: (C * C,) Σ c_i by cell ``true * C + given``.
@@ -199,7 +199,7 @@ def _sums(at: IntArray, values: FloatArray, n: int) -> FloatArray:
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
-    """(A,) which annotations repeat an earlier one by the same worker on the same task."""
+    """(A,) mask of the annotations that repeat an earlier one by the same worker on the same task."""
     if len(task) >= _LARGE:
         return _mark_repeats(task, worker, n_workers)
     first = np.unique(task.astype(np.int64) * n_workers + worker, return_index=True)[1]
@@ -323,7 +323,7 @@ def _soft_range(
 
 @compiled
 def _mark_repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
-    """(A,) whether the worker already labelled the task."""
+    """(A,) mask of the annotations whose worker already labelled the task."""
     last = np.full(n_workers, -1, np.int64)  # the last task of each worker: tasks are sorted
     repeated = np.zeros(len(task), np.bool_)
     for j in range(len(task)):

@@ -1,4 +1,4 @@
-"""Child processes: starting them, ending them, watching whether they live and what share of the processors they get.
+"""Child processes: start and end them, watch whether they live, and measure the share of the processors they get.
 
 Children that need what takes long to load are forked instead; see `crowdcore.core.forkserver`.
 """
@@ -20,10 +20,10 @@ from crowdcore.core.errors import CrowdError
 REFUSED = 2
 """Exit code of commands that refuse their arguments; standard error says why."""
 NICE = 2
-"""How much training gives way to other programs: beside two that never rest, it gets 0.3 of two cores."""
+"""Niceness of training: beside two programs that never rest, it gets 0.3 of two cores."""
 _OUT_OF_MEMORY = 500  # added to the score by which the system chooses what to kill when memory runs out
 _LOG = 1_000_000  # bytes after which a log begins anew
-_PARENT = 0.5  # seconds between looks at whether it lives
+_PARENT = 0.5  # seconds between checks that the parent lives
 
 
 class RefusedError(CrowdError):
@@ -61,7 +61,7 @@ def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> su
     if log.exists() and log.stat().st_size > _LOG:
         log.unlink()
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:
-        os.fchmod(output.fileno(), 0o600)  # names of data are nobody else's
+        os.fchmod(output.fileno(), 0o600)  # names of data are private
         process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.DEVNULL,
@@ -82,7 +82,7 @@ def import_path() -> str:
 
 
 def can_import(name: str) -> bool:
-    """Whether a process started from here finds the module of ``package.module:Class``."""
+    """Return whether a child process can find the module of ``package.module:Class``."""
     module = name.partition(":")[0].partition(".")[0] if ":" in name else ""
     code = "import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)"
     if module in ("", "__main__"):
@@ -103,7 +103,7 @@ def end_with(parent: int) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this machine lives; zombies do not count."""
+    """Return whether a process of this machine lives; zombies do not count."""
     import psutil  # type: ignore[import-untyped]
 
     try:
@@ -139,7 +139,7 @@ class ProcessorShare:
         self._before = (0, 0)
 
     def measure(self) -> float:
-        """Of the time in which its threads could have run since the last call, the part in which they did."""
+        """Share of the time since the last call in which the threads could run and did."""
         now = _ran_and_waited()
         ran, waited = (max(0, new - old) for new, old in zip(now, self._before, strict=True))
         self._before = now

@@ -1,4 +1,4 @@
-"""A folder is a registry: its classes are listed everywhere by name.
+"""`Registry`: the classes of a folder by name, as Python, the commands and the app list them.
 
 Members are the public subclasses of the folder's base class that give a ``name = "…"``; a module without such a line
 has one member, named after the file. Names are read from the source, so that listing members loads none of them.
@@ -120,11 +120,11 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return len(self.modules) + len(self.plugins)
 
     def __contains__(self, name: object) -> bool:
-        """Whether the name is listed, or a foreign one; nothing is loaded."""
+        """Return whether the name is that of a member, or a foreign one; nothing is loaded."""
         return name in self.modules or name in self.plugins or str(name).partition(":")[0] in self.foreign
 
     def describe(self, name: str) -> dict[str, Any]:
-        """What the source of a member of the folder says of it, see `described_classes`; {} where it says nothing."""
+        """Attributes of a member that its source sets, see `described_classes`; {} without such."""
         return described_classes(self.modules[name]).get(name, {}) if name in self.modules else {}
 
     def map(self, function: Callable[[type[T]], R], names: Iterable[str] | None = None) -> dict[str, R]:
@@ -144,7 +144,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return self.map(lambda member: member)
 
     def find(self, name: str | type[T]) -> type[T]:
-        """The member called ``name``, or a refusal that names the nearest one; a class of the kind is itself."""
+        """Return the member called ``name``, or ``name`` if it is such a class; refusals suggest the nearest name."""
         if isinstance(name, type) and issubclass(name, self.base):
             return name
         if not isinstance(name, str):
@@ -172,7 +172,7 @@ def load_plugin(kind: str, entry: EntryPoint, wrong: Callable[[Any], str]) -> An
         loaded = entry.load()
         if fault := wrong(loaded):
             raise TypeError(f"{entry.value} {fault}")
-    except Exception as error:  # whatever a stranger's module raises when it is imported
+    except Exception as error:  # importing a plug-in may raise anything
         raise _broken(kind, entry, error) from error
     return loaded
 
@@ -185,15 +185,15 @@ def _broken(kind: str, entry: EntryPoint, error: Exception) -> PluginError:
 
 
 def import_name(made: Any) -> str:
-    """``package.module:Class`` of what can be imported by it, else ""."""
+    """``package.module:Class`` of an object that can be imported by this name, else ""."""
     name = f"{getattr(made, '__module__', '')}:{getattr(made, '__qualname__', '')}"
-    with contextlib.suppress(Exception):  # of whatever is imported
+    with contextlib.suppress(Exception):  # importing may raise anything
         return name if pkgutil.resolve_name(name) is made else ""
     return ""
 
 
 def described_classes(module: str) -> dict[str, dict[str, Any]]:
-    """Attributes of the classes of a module that have a ``name``, by it; only the module's source is read.
+    """Attributes of the classes of a module that set a ``name``, by this name; only the module's source is read.
 
     They are literals, also of base classes in the module, and names of other modules' objects as text ("" for names of
     classes in the module). ``description`` is the first paragraph of the docstring.

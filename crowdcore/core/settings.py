@@ -135,7 +135,7 @@ def form_field(name: str, field: FieldInfo) -> FormField:
 
 
 def _members(annotation: Any) -> list[Any]:
-    """The types of a union, without what annotates them."""
+    """The types of a union, without their annotations."""
     if get_origin(annotation) is Annotated:
         return _members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):

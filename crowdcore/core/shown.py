@@ -1,4 +1,4 @@
-"""`Shown`: what a result says of itself in a line of text and in a notebook, whatever its size."""
+"""`Shown`: results as one line of text, and in notebooks as a short table with notes and a figure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FORM = "{desc} {bar} {percentage:3.0f} % [{elapsed}<{remaining}]"
 
 
 def in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this process."""
+    """Return whether a Jupyter kernel runs this process."""
     python: Any = sys.modules.get("IPython")
     return python is not None and getattr(python.get_ipython(), "kernel", None) is not None
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[float, str], None]]:
-    """A bar on standard error that is gone when all is done; yields what sets the share that is done, and words."""
+    """Show a bar on standard error until the block ends; yields a function that sets the share done and a text."""
     if not (in_notebook() or sys.stderr.isatty()):
         yield lambda share, words: None
         return
@@ -40,12 +40,12 @@ def progress() -> Iterator[Callable[[float, str], None]]:
         often = 1.0 if in_notebook() else 0.1  # seconds; a notebook without widgets may keep every line
         bar = tqdm(total=1.0, leave=False, bar_format=_FORM, mininterval=often)
 
-    def tell(share: float, words: str) -> None:
+    def update(share: float, words: str) -> None:
         bar.set_description_str(visible(words), refresh=False)
         bar.update(share - bar.n)
 
     try:
-        yield tell
+        yield update
     finally:
         bar.close()
 
@@ -53,8 +53,8 @@ def progress() -> Iterator[Callable[[float, str], None]]:
 MOST = 600  # characters of a text
 ROWS, COLUMNS = 10, 12  # of a table
 _SHORT = 60  # characters of a value
-_BELOW = {"notes", "warnings"}  # a table
-_UNTOLD = {*_BELOW, "name", "title", "alt", "true", "given", "fingerprint", "inputs", "input_shape"}  # above it
+_BELOW = {"notes", "warnings"}  # parts shown below a table
+_HIDDEN = {*_BELOW, "name", "title", "alt", "true", "given", "fingerprint", "inputs", "input_shape"}  # not above it
 _PLAIN = (str, bool, int, float, np.generic)
 
 
@@ -75,7 +75,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         table = self._shown_table()
-        about = [f"{name}{value}" for name, value in _parts(self) if value.startswith("=") and name not in _UNTOLD]
+        about = [f"{name}{value}" for name, value in _parts(self) if value.startswith("=") and name not in _HIDDEN]
         if table is None:
             about, parts = [], {name: value.lstrip("=: ") for name, value in _parts(self) if name not in _BELOW}
             table = pd.DataFrame({"part": parts.keys(), "": parts.values()})
@@ -127,7 +127,7 @@ def _decimals(number: float) -> str:
 
 
 def _parts(result: Any) -> Iterator[tuple[str, str]]:
-    """Name of each part that there is, and "=value" of what is plain or few, ": size" of the rest."""
+    """Name of each part that is set, with "=value" if it is plain or short, else ": size"."""
     for name in (field.name for field in fields(result) if field.repr and not field.name.startswith("_")):
         value = getattr(result, name)
         shape = getattr(value, "shape", ())

@@ -3,7 +3,7 @@
 - a line: ``conal regularisation=0 variant=authors``, values as JSON, other characters than letters percent-encoded;
 - an option, a text of its own: ``regularisation=0``, ``sizes=[1, 2]``, with nothing encoded;
 - a weighted mean of lines: ``0.7 gaussian-em + 0.3 dl-em^0.6``;
-- seeds: ``6`` or ``0, 1, 7``; values after each other: ``0.4, 0.7``.
+- seeds: ``6`` or ``0, 1, 7``; lists of values: ``0.4, 0.7``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_value(text: str) -> Any:
 
 
 def spell_text(value: object) -> str:
-    """The value of a setting of text as `read_text` takes it: the text itself, if it can be seen as it is, or JSON."""
+    """The value of a text setting as `read_text` takes it: the text itself if it is printable, else JSON."""
     if isinstance(value, str) and value.isprintable() and not value.startswith(_JSON):
         return value
     text = json.dumps(value, ensure_ascii=False)
@@ -45,7 +45,7 @@ def spell_text(value: object) -> str:
 
 
 def read_text(text: str) -> Any:
-    """The value of a setting of text: the text; JSON behind a bracket or quote, with numbers as they are written."""
+    """The value of a text setting: the text, or JSON if it begins so, with numbers as they are written."""
     try:
         return json.loads(text, parse_int=str, parse_float=str) if text.startswith(_JSON) else text
     except ValueError:
@@ -90,7 +90,7 @@ def spell_options(settings: Mapping[str, Any]) -> list[str]:
 
 
 def read_options(options: Iterable[str], argument: str = "setting", texts: Collection[str] = ()) -> dict[str, Any]:
-    """The settings of options such as ``sizes=[1, 2]``, in a refusal ``argument``; blanks around a name do not count.
+    """The settings of options such as ``sizes=[1, 2]``, which refusals call ``argument``; names are trimmed.
 
     ``texts`` are settings of text (`crowdcore.core.settings.text_settings`): ``task=1`` is a text, too.
     """
@@ -111,18 +111,19 @@ def read_values(text: str) -> list[Any]:
     return [read_value(part.strip()) for part in text.split(",") if part.strip()]
 
 
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """The text with what a terminal would obey as escapes: control characters, marks that turn the direction of
-    writing, halves of letters. Line breaks and tabs stay.
+    """Escape what a terminal would obey: control characters, marks of writing direction, lone surrogates.
+
+    Line breaks and tabs stay.
 
     Examples:
         >>> visible("a\\x1b[31mb")
         'a\\\\x1b[31mb'
     """
-    return _OBEYED.sub(lambda match: ascii(match[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def log_visibly(name: str | None = None) -> None:

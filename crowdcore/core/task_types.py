@@ -208,17 +208,17 @@ def fill_pairs(
                         foil[label[k]] = without / hint[k]
                         seen += foil[label[k]] - without
                     if n_wrong == wrong[k]:  # no other label shows the foil
-                        heard = min(wrong_size[mine], 1.0) + min(wrong_size[row[k]], 1.0)
+                        hinted = min(wrong_size[mine], 1.0) + min(wrong_size[row[k]], 1.0)
                     else:
-                        heard = _toward(mine, foil, row_start, row_true, row_label, row_count) / max(
+                        hinted = _toward(mine, foil, row_start, row_true, row_label, row_count) / max(
                             wrong_size[mine], 1.0
                         )
-                        heard += _toward(row[k], foil, row_start, row_true, row_label, row_count) / max(
+                        hinted += _toward(row[k], foil, row_start, row_true, row_label, row_count) / max(
                             wrong_size[row[k]], 1.0
                         )
                     foil[label[k]] = without
                     taken = 1 - alone
-                    misled = taken**2 + alone**2 * overlap[s] + taken * alone * heard / max(seen, 1e-300)
+                    misled = taken**2 + alone**2 * overlap[s] + taken * alone * hinted / max(seen, 1e-300)
                     foiled = alone ** (n_wrong - wrong[k]) * seen / max(n_classes - 1, 1)
                     total = both = mean = mean_other = alike = 0.0
                     for d in range(len(prior)):
@@ -321,7 +321,7 @@ def _toward(
 def _ways_alike(
     mine: int, other: int, row_start: IntArray, row_true: IntArray, row_label: IntArray, row_count: IntArray
 ) -> tuple[float, float, float]:
-    """How many one, two and three pairs of equal wrong labels there are: ``[y^J] Π_b Σ_j (n_b)_j (k_b)_j y^j / j!``."""
+    """Ways to choose one, two and three pairs of equal wrong labels: ``[y^J] Π_b Σ_j (n_b)_j (k_b)_j y^j / j!``."""
     c1 = c2 = c3 = 0.0
     x, y = row_start[mine], row_start[other]
     while x < row_start[mine + 1] and y < row_start[other + 1]:
