@@ -1,4 +1,4 @@
-"""Values by task, workers and classes by name: what callers give as names, in the order and numbers of a dataset."""
+"""Look up what callers give by name: values by task, workers and classes, in the order and numbers of a dataset."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WorkerLike: TypeAlias = "str | int | np.integer[Any]"
 
 
 def by_task(dataset: IndexTable, values: Any, argument: str) -> AnyArray:
-    """(n_tasks, …) values in the order of the tasks; what is named by task is looked up, and missing where it is not.
+    """(n_tasks, …) values in the order of the tasks; those given by task are looked up, tasks without one are missing.
 
     Args:
         values: a series, mapping or frame by the ids of tasks (the index, or a column ``task``), whose other tasks are
             missing; or an array, tensor or list with a row for each task.
-        argument: what a refusal calls them.
+        argument: name of ``values`` in a refusal.
     """
     values = in_pandas(values)
     if not isinstance(values, pd.Series | pd.DataFrame):
@@ -50,7 +50,7 @@ def by_task(dataset: IndexTable, values: Any, argument: str) -> AnyArray:
 def feature_rows(dataset: IndexTable, features: Any, named: bool = False) -> Rows:
     """A row of numbers for each task, as `by_task` takes them; tasks that are not named have none.
 
-    ``named``: refuse rows that do not name their tasks, as where the order of the tasks is not known yet.
+    ``named``: refuse rows that do not name their tasks, since the order of the tasks is not known yet.
     """
     given = (
         pd.DataFrame.from_dict(dict(features), orient="index") if isinstance(features, Mapping) else in_pandas(features)
@@ -71,7 +71,7 @@ def feature_rows(dataset: IndexTable, features: Any, named: bool = False) -> Row
 
 
 def in_pandas(values: Any) -> Any:
-    """A mapping by task as a series, any frame as one of pandas by its column ``task``; anything else as it is."""
+    """A mapping as a series, any frame as one of pandas indexed by its column ``task``; anything else as it is."""
     if isinstance(values, Mapping):
         return pd.Series(values)
     if hasattr(values, "columns") and hasattr(values, "to_pandas"):
@@ -113,12 +113,12 @@ def class_numbers(dataset: IndexTable, values: Any, argument: str) -> IntArray:
 
 
 def worker_number(dataset: IndexTable, worker: WorkerLike, argument: str = "worker") -> int:
-    """The number of a worker who is given by id or number."""
+    """The number of a worker given by id or number."""
     return int(worker_numbers(dataset, worker, argument)[0])
 
 
 def worker_numbers(dataset: IndexTable, workers: Any, argument: str = "workers") -> IntArray:
-    """Distinct numbers of workers who are given by ids or numbers, as one or as several.
+    """Distinct numbers of one or several workers given by ids or numbers.
 
     Whole numbers of NumPy are the workers' numbers. Others must not be mistaken for ids.
     """

@@ -29,7 +29,7 @@ _EMBEDDED = _INSIDE if _INSIDE.is_dir() else _PACKAGE.parent / "data"  # of a wh
 _PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar10h_counts": "cifar10_images"}
 
 NOTE = "upload.json"
-"""File of an upload, and of a dataset that came of one, with its name, its owner and how it was read."""
+"""File in the folder of an upload, and of a dataset made of one, with its name, owner and reading settings."""
 
 FolderKind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
 _REASONS: dict[FolderKind, str] = {
@@ -58,7 +58,7 @@ class DatasetInfo:
 
     @property
     def loads(self) -> bool:
-        """Whether `load_dataset` can load it."""
+        """Return whether `load_dataset` can load it."""
         return self.kind != "damaged"
 
 
@@ -69,7 +69,7 @@ def search_path() -> list[Path]:
 
 
 def is_embedded(folder: Path) -> bool:
-    """Whether a dataset's folder came with the package."""
+    """Return whether a dataset's folder came with the package."""
     return folder.parent == _EMBEDDED
 
 
@@ -85,7 +85,7 @@ def dataset_folders() -> dict[str, Path]:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is a path: it has a slash or only dots, or an ending and there is such a file or folder."""
+    """Return whether a name is a path: it has a slash or only dots, or the ending of a file or folder that exists."""
     return "/" in name or "\\" in name or name in (".", "..") or (bool(Path(name).suffix) and Path(name).exists())
 
 
@@ -101,7 +101,7 @@ def list_datasets() -> list[str]:
 
 
 def describe_datasets() -> list[DatasetInfo]:
-    """What each named dataset is, and why one cannot be analysed; reads no more than the start of its tables."""
+    """Describe each named dataset, and why one cannot be analysed; reads no more than the start of its tables."""
     infos = []
     for name, folder in dataset_folders().items():
         try:
@@ -132,11 +132,11 @@ def open_labels(name: str | Path, *, accept: bool = False, home: Path | None = N
     Args:
         name: what `find_dataset` finds; a `Path` is opened as it is.
         accept: go on although something would be dropped or merged; ``notes`` of the dataset say what.
-        home: the workspace whose uploads are searched; default: the one of `workspace`.
+        home: the workspace whose uploads are searched; default: that of `workspace`.
         mapping: fields of `crowdcore.data.ReadSettings`.
 
     Raises:
-        SettingError: there is no such dataset, or a mapping that cannot be.
+        SettingError: there is no such dataset, or ``mapping`` is invalid.
         DataError: its files are at fault, or something would be dropped or merged unaccepted.
 
     Examples:
@@ -179,7 +179,7 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
 def find_dataset(name: str, home: Path | None = None) -> Path:
     """The file or folder of a dataset: an upload by its address, a named dataset, an upload by its title, or a path.
 
-    ``home`` is the workspace of the uploads; default: the one of `workspace`.
+    ``home`` is the workspace of the uploads; default: that of `workspace`.
     """
     folders = dataset_folders()
     place = upload_folder(name, home) or folders.get(name)
@@ -202,7 +202,7 @@ def uploaded_datasets() -> dict[str, Path]:
 
 
 def find_upload(name: str) -> Path | None:
-    """The folder of an uploaded dataset by its name in addresses, or by what the app calls it; None for others."""
+    """The folder of an uploaded dataset by its name in addresses or its title in the app; None for others."""
     folder = upload_folder(name)
     if folder is not None:
         return folder

@@ -22,7 +22,7 @@ from crowdcore.data.tables.json_table import label_of_list
 from crowdcore.data.times import about_time
 
 _FEW = 20  # different values that answers may have
-_SHARED = 3  # tasks with several rows below which these say nothing
+_SHARED = 3  # fewer tasks with several rows are no evidence
 _SURE_NAMES = ("label", "given_label", "worker_label")
 _NOT_JUDGED = {
     *("id", "ids", "uuid", "index", "idx", "confidence", "certainty", "conf", "batch", "round", "session", "position"),
@@ -39,14 +39,14 @@ class _Codes(dict[str, IntArray]):
     def __missing__(self, name: str) -> IntArray:
         try:
             words = self._table.words(name)
-        except DataError:  # reading it will say so
+        except DataError:  # raised again when the column is read
             words = [""] * len(self._table.head)
         self[name] = pd.factorize(np.array([word or None for word in words], object))[0]
         return self[name]
 
 
 class _Rows:
-    """The first rows of a table as text, and what they say of two columns together."""
+    """The first rows of a table as text, and statistics of one or two columns in them."""
 
     def __init__(self, table: Table) -> None:
         self.codes, self.n = _Codes(table), len(table.head)
@@ -58,7 +58,7 @@ class _Rows:
         return float((self.codes[name] < 0).mean()) if self.n else 0.0
 
     def unique(self, *names: str) -> bool:
-        """Whether hardly two rows hold the same in these columns."""
+        """Return whether nearly all rows differ in these columns."""
         rows = pd.DataFrame({name: self.codes[name] for name in names})
         return self.n > _SHARED and len(rows.drop_duplicates()) > 0.98 * self.n
 
@@ -70,7 +70,7 @@ class _Rows:
         return float((groups.nunique()[several] > 1).mean()) if several.sum() >= _SHARED else float("nan")
 
     def same(self, one: str, other: str) -> bool:
-        """Whether each value of a column goes with one of the other."""
+        """Return whether the values of two columns correspond one to one."""
         pairs = len(pd.DataFrame({"one": self.codes[one], "other": self.codes[other]}).drop_duplicates())
         return pairs == self.distinct(one) == self.distinct(other)
 
@@ -78,10 +78,10 @@ class _Rows:
 def settle(
     table: Table, roles: Roles, names: dict[str, list[str]], weak: dict[str, list[str]], settings: ReadSettings
 ) -> None:
-    """Decide between the columns whose names fit a role, and tell why where the first by name is not the one.
+    """Decide between the columns whose names fit a role, and note why where the first by name is not chosen.
 
-    ``roles`` changes in place; ``names`` are all columns that fit a role, the most telling first, ``weak`` those that
-    fit a little.
+    ``roles`` changes in place; ``names`` are all columns that fit a role, the best first, ``weak`` those that fit it
+    less well.
     """
     if any(column in table.repeated for column in roles.values()):
         return
@@ -116,7 +116,7 @@ def _settle(role: str, rows: _Rows, roles: Roles, fitting: list[str]) -> None:
 
 
 def _against(role: str, column: str, fitting: list[str], rows: _Rows, roles: Roles) -> str:
-    """Evidence in a column's content for another column, else nothing."""
+    """Evidence in a column's content that another one plays the role; empty without any."""
     others = [c for c in fitting if c != column]
     least = min((rows.empty(c) for c in others), default=1.0)
     if rows.empty(column) > 0.2 and 2 * least < rows.empty(column):
@@ -138,7 +138,7 @@ def _against(role: str, column: str, fitting: list[str], rows: _Rows, roles: Rol
 
 
 def _fits_role(role: str, column: str, rows: _Rows, roles: Roles) -> bool:
-    """Whether a column whose name alone says little holds workers, or labels, of tasks that have several rows."""
+    """Return whether a column with a weak name holds workers, or labels, of tasks that have several rows."""
     task = roles["task"]
     if rows.empty(column) > 0.5 or rows.unique(task) or not rows.varies(column, task) > 0:
         return False
@@ -172,7 +172,7 @@ def _settle_label(table: Table, rows: _Rows, roles: Roles, fitting: list[str], f
 
 
 def _no_judgement(column: str, task: str, worker: str, rows: _Rows) -> str:
-    """Why a column holds no judgements of workers, else nothing."""
+    """Reason why a column holds no judgements of workers; empty if it may."""
     if rows.empty(column) > 0.5:
         return f"is empty in {100 * rows.empty(column):.0f} % of the rows"
     if rows.varies(column, task) == 0 and 2 * rows.distinct(column) > rows.distinct(task):
@@ -183,7 +183,7 @@ def _no_judgement(column: str, task: str, worker: str, rows: _Rows) -> str:
 
 
 def _by_content(role: str, table: Table, rows: _Rows, roles: Roles, weak: list[str], fixed: bool) -> None:
-    """Have the only column that may be the task, or the label, play that role; or ask which of several it is."""
+    """Assign the role of task or label to the only column that fits, or ask which of several it is."""
     worker, known = roles["worker"], {c for r, c in roles.items() if r not in MEDIA}
     left = [c for c in table.columns if c not in known and c not in table.repeated]
     if role == "task" or (rows.unique(roles["task"]) and not fixed):
@@ -213,19 +213,19 @@ def _judgements(table: Table, rows: _Rows, roles: Roles) -> Iterator[str]:
     for column in left:
         few = 2 <= rows.distinct(column) <= min(_FEW, rows.n // 2) and rows.empty(column) <= 0.5
         by_name = not (about_time(column) or _NOT_JUDGED & {*re.split(r"[\W_]+", column.lower())})
-        fixed = rows.varies(column, worker) <= 0.5  # of two workers, nothing is known
+        fixed = rows.varies(column, worker) <= 0.5  # false if NaN, as for two workers
         if few and by_name and rows.varies(column, task) > 0.2 and not fixed:
             yield column
 
 
 def have_key(table: Table, columns: Iterable[str]) -> bool:
-    """Whether hardly two rows hold the same in some two of the columns, as in task and worker."""
+    """Return whether nearly all rows differ in some two of the columns, as in task and worker."""
     rows = _Rows(table)
     return any(rows.unique(*pair) for pair in combinations(columns, 2))
 
 
 def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
-    """Task, worker and label by content, the likeliest first; the roles that are ``known`` stay.
+    """Possible columns of task, worker and label by content, the likeliest first; the ``known`` roles stay.
 
     Hardly a row repeats a task and a worker, each of whom comes again: of several such pairs of columns the one with
     the fewest combinations that do not occur is the likeliest.
@@ -254,7 +254,7 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
     return readings
 
 
-# Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
+# Best first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
 ALIASES: dict[str, tuple[str, ...]] = {
     role: tuple(words.split())
     for role, words in {
@@ -279,7 +279,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 RATING_ALIASES = ("score", "stars", "points", "grade")  # of the label, where labels are numbers
-WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is there, and the content agrees
+WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # count where there is no other, and the content agrees
     "worker": (
         *("reviewer", "reviewer_id", "evaluator", "evaluator_id", "contributor", "respondent", "respondent_id"),
         *("voter", "subject_id", "subject", "agent", "reader", "grader", "moderator", "analyst"),
@@ -291,8 +291,8 @@ WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is the
 }
 PEOPLE = {*ALIASES["worker"], *WEAK_ALIASES["worker"], "who", "by", "name"} - {"subject"}
 _PLACES = {"number", "no", "nr", "num", "index", "idx", "position", "rank", "order", "round", "session", "batch"}
-_ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # what names things as an id does
-_MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # the text that is judged, too
+_ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # ends of names of columns that identify things
+_MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # also names of the judged text
 
 
 class MappingError(DataError):
@@ -303,8 +303,8 @@ class MappingError(DataError):
         columns: the columns there are.
         roles: role -> column, as far as recognised.
         file: the file.
-        settings: which to pass, e.g. ``worker``.
-        effect: what that does.
+        settings: those to pass, e.g. ``worker``.
+        effect: what they do.
     """
 
     def __init__(
@@ -332,8 +332,8 @@ class Roles(dict[str, str]):
     """Role -> column.
 
     Attributes:
-        reasons: role -> the column that its name would have chosen, and what in its content speaks against it.
-        settled: columns whose names fit a role that they do not play, by their content.
+        reasons: role -> the column chosen by name, and the evidence against it in its content.
+        settled: columns whose names fit a role that their content rules out.
         questions: roles that may be played by another column.
         doubt: why no column is the label, and what to set.
     """
@@ -382,7 +382,7 @@ def assign_roles(table: Table, settings: ReadSettings) -> Roles:
 
 
 def _unsettled(roles: Roles, names: dict[str, list[str]], columns: tuple[str, ...], settings: ReadSettings) -> bool:
-    """Whether the names of the columns leave open which is the task, the worker or the label of a long table."""
+    """Return whether the columns' names leave open which one is the task, worker or label of a long table."""
     needed = ("task", "worker", "label")
     lacking = [role for role in needed if role not in roles]
     if lacking:
@@ -393,7 +393,7 @@ def _unsettled(roles: Roles, names: dict[str, list[str]], columns: tuple[str, ..
 
 
 def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str, ...], file: Path | None) -> None:
-    """Refuse when a role that is needed has no column."""
+    """Refuse a table in which a needed role has no column."""
     if isinstance(roles, Roles) and roles.doubt is not None:
         refusal = MappingError(roles.doubt[0], columns, roles, file, "label")
         refusal.code, refusal.remedies = "judged-text" if "label" in roles else "which-label", roles.doubt[1]
@@ -405,7 +405,7 @@ def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str,
 
 
 def alias_findings(roles: Mapping[str, str], columns: tuple[str, ...], settings: ReadSettings) -> list[Finding]:
-    """Which aliases became what and why, and which other columns could have."""
+    """Findings on columns that were recognised by an alias or by content, and on rival columns."""
     findings = [*roles.questions] if isinstance(roles, Roles) else []
     reasons, settled = (roles.reasons, roles.settled) if isinstance(roles, Roles) else ({}, set[str]())
     for role, column in roles.items():
@@ -436,7 +436,7 @@ class RoleColumns:
         roles: role -> column.
         codes: role -> its column, encoded.
         extra: pyarrow table of the columns without a role, None if there are none.
-        findings: what became what, and what was left out.
+        findings: columns that were recognised, and rows that were left out.
     """
 
     roles: dict[str, str]
@@ -456,7 +456,7 @@ def read_roles(
     only_needed: bool = False,
     listed: Arrow = None,
 ) -> RoleColumns:
-    """Read the columns that play a role (``only_needed``: one of these, or named), and (``extra``) those beside them.
+    """Read the columns that play a role (``only_needed``: a needed or named one), and (``extra``) all others.
 
     ``listed``: names that tasks are likely to have, in this order.
     """

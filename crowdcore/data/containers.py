@@ -67,7 +67,7 @@ def write_sheet(path: Path, target: Path, sheet: str | None) -> tuple[Path, tupl
     """Write the named sheet, or the only one with rows; several of the same columns become files of a folder.
 
     Returns:
-        ``target.csv``, or the folder ``target``; and which sheets were read, where there are several.
+        ``target.csv``, or the folder ``target``; and a finding on the sheets read, where there are several.
     """
     arguments = [str(path), str(target), sheet or "", str(available_memory() // _SHARE)]
     try:
@@ -108,7 +108,7 @@ _CHUNK = 1 << 20
 
 
 def open_container(path: Path, settings: ReadSettings) -> Source:
-    """Open what `identify` found to be a container; the caller closes the source."""
+    """Open a container, as `identify` recognised it; the caller closes the source."""
     with path.open("rb") as file:
         start = file.read(SAMPLE)
     sheet = start.startswith(OFFICE) or (start.startswith(ZIP) and is_spreadsheet(path, start))
@@ -144,7 +144,7 @@ def only_inside(folder: Path) -> Path:
 
 
 def _decompress(path: Path, kind: str, target: Path) -> None:
-    """Write what a compressed file holds."""
+    """Write the content of a compressed file."""
     most = min(most_bytes(path), shutil.disk_usage(target.parent).free // 2)
     left = most
     try:
@@ -213,7 +213,7 @@ def _plain(array: AnyArray) -> AnyArray:
 
 
 def _without_minus_one(array: AnyArray, settings: ReadSettings) -> tuple[AnyArray, tuple[Finding, ...]]:
-    """The matrix with NaN for -1 where that means missing: among -1, 0, 1 it may be 0 as well, which is asked."""
+    """The matrix with NaN for -1 where that means missing; among -1, 0, 1 it may be a class, which is asked."""
     if settings.missing is not None or array.dtype.kind not in "if":
         return array, ()
     absent = array == -1

@@ -55,7 +55,7 @@ class SimulatedTruth:
         worker_confusion: (n_workers, C, C) rows = true class, sum to 1.
         common_confusion: (C, C) or (n_groups, C, C).
         omega: (n_annotations,) probability that the annotation used the common confusion.
-        used_common: (n_annotations,) bool, whether it did.
+        used_common: (n_annotations,) bool, True where it did.
         group: (n_workers,) group of each worker.
         worker_bias, worker_scale, worker_noise: (n_workers,) of ratings: a worker's line around the truth, its value
             in the middle of the range less that middle, its slope, and the standard deviation around it.
@@ -164,35 +164,35 @@ class IndexTable:
         return values
 
     def is_known(self, gold: AnyArray) -> BoolArray:
-        """Whether each of some gold values is known: classes from 0, ratings that are not NaN."""
+        """Mask of the gold values that are known: classes from 0, ratings that are not NaN."""
         return np.asarray(~np.isnan(gold) if self.kind.numeric else gold != -1)
 
     @property
     def known(self) -> BoolArray:
-        """(n_tasks,) whether the true label of each task is known."""
+        """(n_tasks,) mask of the tasks whose true label is known."""
         return self.is_known(self.gold)
 
     @property
     def has_gold(self) -> bool:
-        """Whether the true label of some annotated task is known."""
+        """Return whether the true label of any annotated task is known."""
         steps = range(0, self.n_annotations, _BLOCK)  # most datasets with gold have some in the first block
         return any(self.is_known(self.gold[self.task[at : at + _BLOCK]]).any() for at in steps)
 
     @property
     def of_words(self) -> bool:
-        """Whether tasks are tokens of sentences, of which only the words are known."""
+        """Return whether tasks are tokens of sentences without features."""
         return self.sentences is not None and self.features is None
 
     @property
     def tokens(self) -> Sentences:
-        """The sentences whose tokens the tasks are; a `KindError` where they are none."""
+        """The sentences whose tokens are the tasks; a `KindError` if tasks are no tokens."""
         if self.sentences is not None:
             return self.sentences
         raise other_kind(self, TAGS)
 
     @property
     def unit(self) -> IntArray:
-        """(n_tasks,) number of what is drawn or held out as one: the sentence of a token, else the task itself."""
+        """(n_tasks,) number of the unit that is drawn or held out: the sentence of a token, else the task itself."""
         return np.arange(self.n_tasks) if self.sentences is None else self.sentences.of_task
 
     def every(self, step: int) -> IntArray:
@@ -231,7 +231,7 @@ class IndexTable:
 
     @property
     def annotated(self) -> BoolArray:
-        """(n_tasks,) which tasks have at least one annotation."""
+        """(n_tasks,) mask of the tasks with at least one annotation."""
         return np.asarray(self.task_start[1:] > self.task_start[:-1])
 
     def where(self: Dataset, keep: BoolArray) -> Dataset:
@@ -279,7 +279,7 @@ class IndexTable:
         return self.where(~gone[self.worker])
 
     def _repr_html_(self) -> str:
-        """A card for notebooks: how much there is of what."""
+        """A card with counts for notebooks."""
         judged = int(self.known.sum())
         counts = {
             f"{self.kind.task}s": self.n_tasks,
@@ -325,7 +325,7 @@ class CrowdDataset(IndexTable):
         file_row: (n_annotations,) int32 1-based row of the file as it was before anything was left out or sorted;
             None: not known.
         notes: what was dropped, merged or noticed while reading, one sentence each.
-        sentences: of a crowd that tags tokens (tasks are tokens, classes are IOB2 tags): which form a sentence.
+        sentences: of a crowd that tags tokens (tasks are tokens, classes are IOB2 tags).
 
     Raises:
         DataError: arrays that do not fit together.

@@ -1,6 +1,6 @@
 """Dictionary-encoded columns of names, cleaned on their distinct values; the spelling of numbers and of formulas.
 
-Counting and looking up by codes goes block by block: NumPy makes each index eight bytes long, and else all at once.
+Codes are counted and looked up block by block, since NumPy would widen all of them to eight bytes at once.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 _UNSEEN = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\ufeff\xad"))  # of no width, as copied from web pages
 MINUS_ONE = ("-1", "-1.0")
-_LOOK = 1000  # rows that tell whether a closer look pays
+_LOOK = 1000  # rows that decide whether a closer look pays
 
 
 def as_numbers(column: Arrow, known: bool = False) -> FloatArray | None:
-    """(n,) float64 from a pyarrow (chunked) array of doubles or of texts; None where names are the better choice.
+    """(n,) float64 of a pyarrow (chunked) array of doubles or texts; None if they are better kept as names.
 
-    That is so where most repeat (of doubles, whose names would have to be made, nine in ten), some are missing, or a
-    text is not the shortest spelling of its number, from which it could not be made again. Rows before ``known`` are
-    numbers that mostly differ.
+    Names are better where most repeat (of doubles, nine in ten), some are missing, or a text is not the shortest
+    spelling of its number and could not be made again from it. ``known``: earlier rows were numbers that mostly differ.
     """
     kind = column.type
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -45,7 +44,7 @@ def as_numbers(column: Arrow, known: bool = False) -> FloatArray | None:
 
 
 def begins_with_numbers(column: Arrow) -> bool:
-    """Whether `as_numbers` takes the first rows of a column."""
+    """Return whether `as_numbers` takes the first rows of a column."""
     return as_numbers(column.slice(0, _LOOK)) is not None
 
 
@@ -62,7 +61,7 @@ def _numbers(column: Arrow, text: bool) -> FloatArray | None:
 
 
 def numbered(column: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The distinct numbers in order of first appearance, and (n,) int32 which of them each row holds."""
+    """The distinct numbers in order of first appearance, and (n,) int32 index of each row's number among them."""
     order = np.argsort(column, kind="stable").astype(np.int32)
     ascending = column[order]
     begins = np.append(True, ascending[1:] != ascending[:-1])
@@ -180,7 +179,7 @@ class Codes:
 
     @property
     def missing(self) -> BoolArray:
-        """(n,) where there is no value."""
+        """(n,) mask of the rows without a value."""
         return np.asarray(self.codes < 0)
 
     @property
@@ -198,12 +197,12 @@ class Codes:
         return compact(self.values, self.codes[rows])
 
     def holds(self, words: Iterable[str]) -> bool:
-        """Whether a value, but for blanks around it, is one of some words."""
+        """Return whether a value is one of some words; blanks around it do not count."""
         return bool(pc.any(pc.is_in(pc.utf8_trim_whitespace(self.values), value_set=strings(words))).as_py())
 
 
 class NumberColumn(Codes):
-    """A column of numbers that mostly differ, none missing; their names are made only where they are asked for.
+    """A column of numbers that mostly differ, none missing; their names are made only when they are needed.
 
     Args:
         numbers: (n,) float64.
@@ -242,7 +241,7 @@ class NumberColumn(Codes):
 
     @property
     def missing(self) -> BoolArray:
-        """(n,) nowhere."""
+        """(n,) all False."""
         return np.zeros(len(self), bool)
 
     def take(self, rows: AnyArray) -> NumberColumn:
@@ -250,13 +249,13 @@ class NumberColumn(Codes):
         return NumberColumn(self.numbers[rows], self.kind)
 
     def holds(self, words: Iterable[str]) -> bool:
-        """Whether a number could be written as one of some words."""
+        """Return whether a number equals one of some words."""
         numbers = pd.to_numeric(pd.Series([*words], dtype=object), errors="coerce")
         return any((self.numbers == number).any() for number in numbers)
 
 
 def strings(values: Iterable[str | None]) -> Arrow:
-    """A pyarrow large_string array of Python strings; refuses half a surrogate pair, which no file can hold."""
+    """A pyarrow large_string array of Python strings; refuses lone surrogates, which no file can hold."""
     try:
         return pa.array(list(values), pa.large_string())
     except UnicodeEncodeError as error:
@@ -278,7 +277,7 @@ def distinct(values: Arrow, codes: IntArray) -> Codes:
 
 
 def compact(values: Arrow, codes: IntArray, out: IntArray | None = None) -> Codes:
-    """The column of some distinct values of which not all may occur, nor in the order of first appearance.
+    """The column of some distinct values, of which some may not occur and the order need not be that in the rows.
 
     Its codes may be put into ``out``, which may be ``codes``.
     """
@@ -314,7 +313,7 @@ def clean(raw: Codes, missing: Iterable[str] = (), escaped: bool = False, whole:
     """Trim blanks, normalise Unicode, take empty values and ``missing`` as missing; undo our writers' apostrophe.
 
     ``whole`` reads ``1.0`` as ``1``: never (``keep``), if all values are written so (``all``), or if all values are
-    whole numbers, written so or so (``mixed``).
+    whole numbers in either spelling (``mixed``).
     """
     none = np.empty(0, np.int64)
     values = raw.values
@@ -339,7 +338,7 @@ def clean(raw: Codes, missing: Iterable[str] = (), escaped: bool = False, whole:
 
 
 def _needs_trimming(values: Arrow) -> bool:
-    """Whether any byte is a blank or outside ASCII: a cheap test before the thorough work."""
+    """Return whether any byte is a blank or outside ASCII: a cheap test before the thorough work."""
     data = values.buffers()[2]
     if data is None:
         return False
@@ -361,7 +360,7 @@ def _compose(values: Arrow) -> Arrow:
 
 
 def _are_whole_numbers(values: Arrow, mixed: bool) -> bool:
-    """Whether values such as ``1.0`` stand for whole numbers: all are written so (or, if ``mixed``, as ``1``)."""
+    """Return whether values like ``1.0`` are whole numbers: all are written so (or, if ``mixed``, as ``1``)."""
     first = next((v for v in values[:100].to_pylist() if v is not None), "")
     if not re.match(r"^-?[0-9]+(\.0+)?$", first):
         return False
@@ -377,7 +376,7 @@ def _rows_with(raw: Codes, chosen: Arrow) -> IntArray:
 
 
 def _merged(raw: Codes, values: Arrow) -> tuple[tuple[tuple[str, str], ...], IntArray]:
-    """Spellings that are not that of their value, nor the first where none is, and their rows."""
+    """Spellings merged into another one (the value itself, or else the first), and their rows."""
     merged = np.asarray(values.dictionary_encode().indices.fill_null(-1))
     as_read = np.asarray(pc.equal(raw.values, values).fill_null(False))
     order = np.argsort(~as_read, kind="stable")
@@ -406,11 +405,11 @@ def _natural_key(name: str) -> list[Any]:
 
 BLOCK = 1 << 18
 
-_SUMMED = 1 << 16  # values that are made at once to be summed
+_SUMMED = 1 << 16  # values computed and summed at once
 
 
 def first_rows(codes: IntArray, size: int) -> IntArray:
-    """(size,) row in which each code appears first, their number where it does not."""
+    """(size,) row in which each code appears first, ``len(codes)`` where it does not."""
     first = np.full(size + 1, len(codes))  # the last is that of missing values
     for stop in range(len(codes), 0, -BLOCK):
         part = slice(max(stop - BLOCK, 0), stop)
@@ -419,7 +418,7 @@ def first_rows(codes: IntArray, size: int) -> IntArray:
 
 
 def counted(codes: IntArray, size: int) -> IntArray:
-    """(size,) how often each code occurs; -1 is not counted."""
+    """(size,) number of times that each code occurs; -1 is not counted."""
     counts = np.zeros(size + 1, np.int64)
     for begin in range(0, len(codes), BLOCK):
         counts += np.bincount(codes[begin : begin + BLOCK] + 1, minlength=size + 1)
@@ -427,7 +426,7 @@ def counted(codes: IntArray, size: int) -> IntArray:
 
 
 def counted_sorted(codes: IntArray, size: int) -> IntArray:
-    """(size,) how often each code occurs, of codes that ascend from 0 on."""
+    """(size,) number of times that each code occurs, of codes that ascend from 0 on."""
     counts = np.zeros(size, np.int64)
     for begin in range(0, len(codes), BLOCK):
         block = codes[begin : begin + BLOCK]
@@ -437,7 +436,7 @@ def counted_sorted(codes: IntArray, size: int) -> IntArray:
 
 
 def summed(codes: IntArray, values: FloatArray | Callable[[slice], FloatArray], size: int) -> FloatArray:
-    """(size,) sum of the values of each code, added in their order as `numpy.bincount` does; or of what makes them."""
+    """(size,) sum of the values of each code, added in `numpy.bincount`'s order; a function makes them by slice."""
     total, some = np.zeros(size), values if callable(values) else values.__getitem__
     for begin in range(0, len(codes), _SUMMED):
         at = slice(begin, min(begin + _SUMMED, len(codes)))
@@ -446,7 +445,7 @@ def summed(codes: IntArray, values: FloatArray | Callable[[slice], FloatArray], 
 
 
 def sum_of(values: Callable[[slice], FloatArray], begin: int, end: int) -> float:
-    """Sum of the values of the rows ``begin:end``, added in the order of `numpy.sum`, halves of halves."""
+    """Sum of the values of the rows ``begin:end``, added pairwise as `numpy.sum` does."""
     if end - begin <= _SUMMED:
         return float(values(slice(begin, end)).sum())
     half = begin + (end - begin) // 16 * 8
@@ -454,7 +453,7 @@ def sum_of(values: Callable[[slice], FloatArray], begin: int, end: int) -> float
 
 
 def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> AnyArray:
-    """``table[codes]``, put into ``out``, which may be ``codes``, if that is given."""
+    """``table[codes]``, written into ``out``, which may be ``codes``, if given."""
     gathered = np.empty(len(codes), table.dtype) if out is None else out
     for begin in range(0, len(codes), BLOCK):
         gathered[begin : begin + BLOCK] = table[codes[begin : begin + BLOCK]]
@@ -464,7 +463,7 @@ def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> Any
 def renumber(codes: IntArray, number: IntArray, out: IntArray | None = None) -> IntArray:
     """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are.
 
-    Like `gather` it can put them into ``out``, which may be ``codes``.
+    Like `gather`, it can write into ``out``, which may be ``codes``.
     """
     if codes.dtype == np.int32 and (number == np.arange(len(number))).all():
         return codes

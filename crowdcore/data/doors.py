@@ -1,4 +1,4 @@
-"""The door of public functions: a dataset is handed in as a dataset, a frame, a path or a name."""
+"""Decorate public functions so that they take a dataset, a frame, a path or a name; and former parameter names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMER = {"bins": "n_bins", "blocks": "n_blocks", "resamples": "n_resamples", "t
 
 
 def renamed(function: Callable[P, R]) -> Callable[P, R]:
-    """Take what is given under a former name for what it is called now, with a DeprecationWarning."""
+    """Accept former names of parameters, with a DeprecationWarning."""
     known = signature(function).parameters
     former = {old: new for old, new in FORMER.items() if old not in known and new in known}
 
@@ -74,7 +74,7 @@ _NEEDED: Mapping[str, Callable[[Any], Any]] = {
 
 
 def door(function: Callable[Concatenate[Any, P], R]) -> Door[P, R]:
-    """Open what is handed in wherever a parameter is annotated as a dataset, and refuse labels of another kind."""
+    """Open the argument of each parameter that is annotated as a dataset, and refuse labels of another kind."""
     order, function = tuple(signature(function).parameters), renamed(function)
     needed = {name: _NEEDED[kind] for name, kind in function.__annotations__.items() if kind in _NEEDED}
 
@@ -90,7 +90,7 @@ def door(function: Callable[Concatenate[Any, P], R]) -> Door[P, R]:
 
 
 def as_dataset(given: DatasetLike, argument: str = "dataset") -> Labelled:
-    """The dataset that is handed in, read from a frame, a file or a folder, or by its name.
+    """The given dataset, read from a frame, a file or a folder, or opened by its name.
 
     Raises:
         SettingError: something else, or no dataset of that name.

@@ -30,7 +30,7 @@ NEAR = 1 << 12  # further names of a list among which those of a piece are looke
 
 
 class _Pieces:
-    """Numbers that come in pieces, one after the other in an array that grows, where not as many were expected."""
+    """Numbers that come in pieces, stored in one array, which grows if they are more than expected."""
 
     def __init__(self, dtype: type[np.generic], expected: int) -> None:
         self._array, self._n = np.empty(expected, dtype), 0
@@ -45,25 +45,25 @@ class _Pieces:
         self._array[begin : self._n] = piece
 
     def take(self) -> AnyArray:
-        """Return all pieces, and forget them."""
+        """Return all pieces, and empty this."""
         taken, self._array, self._n = self._array[: self._n], self._array[:0].copy(), 0
         return taken
 
 
 class Encoder:
-    """Encodes a column that comes in pieces; what it keeps is one code per row and the distinct values.
+    """Encodes a column that comes in pieces; it keeps one code per row and the distinct values.
 
     Numbers that mostly differ, such as ratings, are kept as numbers, which takes less than their texts.
 
     Args:
         listed: distinct names (large_string) that the column is likely to hold in this order: while it does, each
             piece is looked up among the next of them, and no table of all names is made.
-        n_rows: how many there are, if that is known.
+        n_rows: number of rows, if known.
     """
 
     def __init__(self, listed: Arrow = None, n_rows: int = 0) -> None:
         self._listed, self._at = listed, 0
-        self._codes = _Pieces(np.int32, n_rows)  # of each row the place among the values of its piece
+        self._codes = _Pieces(np.int32, n_rows)  # index of each row among the values of its piece
         self._ends: list[int] = []  # of the pieces
         self._values: list[Arrow] = []  # of the pieces
         self._numbers = _Pieces(np.float64, n_rows)
@@ -84,7 +84,7 @@ class Encoder:
         self._encode(column)
 
     def _add_numbers(self, column: Arrow) -> Arrow:
-        """Take the next rows as numbers, chunk by chunk; the rows from the first chunk on that does not hold such."""
+        """Take the next rows as numbers, chunk by chunk; returns the rows from the first other chunk on."""
         if not len(self._numbers) and not begins_with_numbers(column):
             return column
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -138,7 +138,7 @@ class Encoder:
         return number
 
     def _unlist(self, kind: Arrow) -> None:
-        """Give the list up: the pieces that were found in it become one with values of their own."""
+        """Give up the list: the pieces encoded by it become one with values of its own."""
         if len(self._codes):
             piece = compact(self._listed, self._codes.take())
             self._codes.add(piece.codes)
@@ -147,7 +147,7 @@ class Encoder:
         self._listed = None
 
     def finish(self) -> Codes:
-        """All rows over one dictionary, its values as strings; the encoder is empty then."""
+        """Return all rows over one dictionary, its values as strings, and empty the encoder."""
         if len(self._numbers):
             return NumberColumn(self._numbers.take(), self._kind)
         codes = self._codes.take()

@@ -1,4 +1,4 @@
-"""Frames in memory, whatever library they are of: crowd-kit's long frames, cleanlab's wide ones."""
+"""Frames in memory, of any library: crowd-kit's long frames, cleanlab's wide ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def from_frame(
 
     Raises:
         DataError: unreadable, or something would be dropped or merged and that was not accepted.
-        SettingError: a mapping that cannot be.
+        SettingError: ``mapping`` is invalid.
 
     Examples:
         >>> import pandas as pd
@@ -53,7 +53,7 @@ def from_frame(
 
 
 def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
-    """Report what a frame holds, without taking it in: `crowdcore.data.examine` for frames."""
+    """Report what a frame holds, without importing it: `crowdcore.data.examine` for frames."""
     settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
     table = FrameTable(frame) if isinstance(frame, pd.DataFrame) else ArrowTable(_arrow(frame))
     if not table.columns or not len(table.head):
@@ -63,7 +63,7 @@ def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
 
 
 def _arrow(frame: Any) -> Arrow:
-    """The pyarrow table of any frame that narwhals knows; what is lazy is computed."""
+    """The pyarrow table of any frame that narwhals knows; lazy frames are computed."""
     import narwhals as nw
 
     try:

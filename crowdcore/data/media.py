@@ -1,4 +1,4 @@
-"""Images and texts of tasks: found, checked, made arrays of one size, and shown."""
+"""Images and texts of tasks: find, check and show them, and turn images into arrays of one size."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 ENDING = f"(?i)(?:{'|'.join(map(re.escape, SUFFIXES))})$"
-"""What the name of an image file matches; of a sound file that can be read: `SOUNDS`."""
+"""Pattern of the names of image files; `SOUNDS` is that of readable sound files."""
 SOUNDS = r"(?i)\.wave?$"
 SIDE = 64
-"""Pixels of a side at most, unless another number is asked for."""
+"""Default of the most pixels of a side."""
 _SIDES = (8, 1024)
 _SMALLEST = 16  # that networks for images take
 _BYTES = 100 << 20  # of a file
@@ -59,7 +59,7 @@ def image_names(dataset: Labelled, kind: str = "image") -> pd.Series | None:
 
 
 def is_address(name: str) -> bool:
-    """Whether an image lies on a server."""
+    """Return whether an image lies on a server."""
     return re.match(r"[a-z]+://", name, re.IGNORECASE) is not None
 
 
@@ -87,7 +87,7 @@ def read_images(
     Raises:
         DataError: no image column, or images that are missing, empty, damaged, huge, animated, CMYK or elsewhere, and
             that was not accepted; or none is left.
-        SettingError: a side that cannot be.
+        SettingError: a side out of bounds.
     """
     names = image_names(dataset)
     if names is None:
@@ -115,7 +115,7 @@ class UnusableError(DataError):
 
     Args:
         what: how many, one sentence without its full stop.
-        faults: what is wrong with the first of them, and how many more there are.
+        faults: faults of the first of them, and the number of others.
         advice: the remedy.
         remedies: what to set.
     """
@@ -126,7 +126,7 @@ class UnusableError(DataError):
 
 
 def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str, remedy: str = "") -> tuple[str, ...]:
-    """What is left out, as a note (none: nothing is); an `UnusableError` where not accepted, or where nothing is left.
+    """Return a note on what is left out, if anything; refuse where that is not accepted, or nothing is left.
 
     ``faulty`` maps task ids to what is wrong with the image or text (``noun``); ``remedy`` helps besides.
     """
@@ -147,9 +147,9 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str,
 
 
 def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, str], int]:
-    """What is wrong with the images that tasks name, each opened as training does; and how many were not opened.
+    """Faults of the images that tasks name, each opened as training does; and the number of those not opened.
 
-    After some ``seconds`` no further files are opened; whether they are there is looked at for all.
+    After some ``seconds`` no further files are opened, but missing ones are still noticed.
     """
     names = image_names(dataset)
     if names is None:
@@ -167,7 +167,7 @@ def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, st
 
 
 def file_of(base: Path, name: object, cache: Path = Path(), allow_urls: bool = False) -> tuple[str, str]:
-    """The file of an image or a sound, and why there is none."""
+    """Path of an image or a sound, or the reason why there is none; the other is empty."""
     if not isinstance(name, str) or not name.strip():
         return "", "none is named"
     if is_address(name):
@@ -199,7 +199,7 @@ def _fetched(address: str, folder: Path) -> tuple[str, str]:
 
 
 def _key(files: list[tuple[str, str]], side: int) -> str:
-    """Depends on where the files are, how large, and when they were written."""
+    """Key of a cache entry, made of the files' paths, sizes and times."""
     digest = hashlib.blake2b(str(side).encode(), digest_size=12)
     for path, fault in files:
         stat = Path(path).stat() if path else None
@@ -223,7 +223,7 @@ def _decode_all(files: list[tuple[str, str]], side: int, target: Path) -> None:
 
 
 def confined(work: Callable[..., tuple[AnyArray, list[str]]], files: list[str], *more: Any) -> Any:
-    """Rows (n, …), and faults, that ``work`` makes of some files; one that takes a child process down is found."""
+    """Rows (n, …) and faults that ``work`` makes of files; a file that crashes the child process is found."""
     try:
         return run_confined(work, files, *more)
     except ConfinedError as error:
@@ -250,7 +250,7 @@ def shorter_side(file: str) -> int:
 
 
 def decode_files(files: Sequence[str], side: int) -> tuple[AnyArray, list[str]]:
-    """(n, side, side, 3) uint8 pixels of image files, and what is wrong with each ("": nothing)."""
+    """(n, side, side, 3) uint8 pixels of image files, and the fault of each ("" if none)."""
     pixels, reasons = np.zeros((len(files), side, side, 3), np.uint8), []
     for i, file in enumerate(files):
         image = square(Path(file), side)
@@ -261,7 +261,7 @@ def decode_files(files: Sequence[str], side: int) -> tuple[AnyArray, list[str]]:
 
 
 def square(file: Path, side: int) -> AnyArray | str:
-    """(side, side, 3) uint8, the middle square of an image scaled; or what is wrong with the file."""
+    """(side, side, 3) uint8, the scaled middle square of an image; or the fault of the file."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     size = file.stat().st_size
@@ -300,7 +300,7 @@ def given_texts(
 
 
 def blank_texts(dataset: Labelled) -> dict[str, str]:
-    """Task id -> what is wrong with its text; empty where no task has a text."""
+    """Task id -> fault of its text; empty where no task has a text."""
     texts = _texts(dataset)
     if texts is None:
         return {}
@@ -311,9 +311,9 @@ _texts = partial(image_names, kind="text")
 
 
 def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
-    """The dataset with every text that is blank as missing, which its ``notes`` say.
+    """The dataset with blank texts as missing, as its ``notes`` say.
 
-    Refused where some are and that was not accepted, or no text is left.
+    Refused if there are some and that is not accepted, or no text is left.
     """
     texts = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
     faulty = blank_texts(dataset)
@@ -325,7 +325,7 @@ def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
     return replace(dataset, media=replace(dataset.media, columns=columns), notes=(*dataset.notes, *note))
 
 
-_CHARACTERS = 200_000  # of a text; what is longer is cut
+_CHARACTERS = 200_000  # of a text; longer ones are cut
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ class Item:
 
 
 def has_media(dataset: Labelled) -> bool:
-    """Whether any task has something to look at, read or hear."""
+    """Return whether any task has an image, a text or a sound."""
     return dataset.media is not None and (dataset.media.images is not None or dataset.media.columns is not None)
 
 
@@ -376,7 +376,7 @@ def _decode_image(file: Path | bytes | None, side: int) -> Image | None:
 
 
 def decoded(file: Path | bytes, side: int) -> Image | None:
-    """A picture, scaled to about ``side`` pixels; None for one that is too large, or none."""
+    """A picture, scaled to about ``side`` pixels; None if it is too large or cannot be decoded."""
     from PIL import Image
 
     try:
@@ -401,7 +401,7 @@ def _inside(media: Media, path: object) -> Path | None:
 
 
 def _scaled(image: Image, side: int) -> Image:
-    """Small pictures by whole factors with their pixels kept sharp, large ones down."""
+    """Scale small pictures up by whole factors with sharp pixels, and large ones down."""
     longest = max(image.size)
     if longest < side:
         factor = side // longest

@@ -1,4 +1,4 @@
-"""Pseudonyms for workers, and datasets in which no worker's name is left."""
+"""Pseudonyms for workers, and datasets without workers' names."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ KEY_FILE = "pseudonyms.key"
 
 
 def pseudonyms(dataset: CrowdDataset | RatingDataset) -> list[str]:
-    """(n_workers,) ``worker 01`` …: the same for the same data in the same workspace, in an order that tells nothing.
+    """(n_workers,) ``worker 01`` …: the same for the same data in the same workspace, in random order.
 
-    They come of a random key that the workspace keeps to itself. Where there is no workspace they come of the data
-    alone: then whoever has the data can make them too.
+    They are derived from a random key of the workspace. Without a workspace they are derived from the data alone, so
+    that anyone who has the data can derive them too.
     """
     key = dataset.fingerprint.encode() + _secret()
     digests = [hashlib.blake2b(str(w).encode(), key=key, digest_size=8).digest() for w in dataset.worker_ids]
@@ -39,7 +39,7 @@ def pseudonyms(dataset: CrowdDataset | RatingDataset) -> list[str]:
 
 
 def _secret() -> bytes:
-    """The workspace's key (32 bytes), made when it is first needed; empty where no workspace can keep one."""
+    """The workspace's key (32 bytes), made when it is first needed; empty where it cannot be stored."""
     folder = files.workspace()
     file, draft = folder / KEY_FILE, folder / f".{KEY_FILE}.{os.getpid()}"
     with contextlib.suppress(OSError):

@@ -92,7 +92,7 @@ class RatingDataset(IndexTable):
 
     @property
     def rounding(self) -> float:
-        """Numbers this close differ by rounding alone."""
+        """Largest difference between numbers that is rounding alone."""
         return 1e-9 * (self.high - self.low)
 
     @cached_property

@@ -21,7 +21,7 @@ SHOWN = 5
 IMAGES, TEXTS = "unusable-images", "blank-texts"
 """Codes of the findings about tasks whose image or text cannot be used."""
 _LONG = 60  # letters of a name in an example
-_UNIT = {"wide": "cell"}  # what holds an annotation, where it is no row of its own
+_UNIT = {"wide": "cell"}  # place of an annotation, where that is not a row
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class Finding:
         level: ``"question"`` doubts that the file was understood: one of ``remedies`` answers it, or it is accepted
             as read; ``"change"`` drops or merges something and has to be accepted; ``"warning"`` looks wrong but
             changes nothing; ``"note"`` says how the file was understood.
-        sentence: what, in one sentence without its full stop.
-        count: how many rows, tasks, workers or cells are concerned.
+        sentence: the finding in one sentence without its full stop.
+        count: number of rows, tasks, workers or cells concerned.
         rows: the first few 1-based data rows concerned (a CSV's header is row 0).
         column: the column concerned, as it is called in the file.
         examples: a few of the values concerned.
         remedy: advice that reads the same everywhere, one sentence.
         remedies: what to set.
-        left_out: how many of the file's annotation rows (wide: cells) become no annotation for this reason.
-        accepted: ``sentence`` once a change was accepted; empty: it reads the same.
+        left_out: number of the file's annotation rows (wide: cells) left out for this reason.
+        accepted: ``sentence`` once a change was accepted; empty: unchanged.
     """
 
     code: str
@@ -58,16 +58,16 @@ class Finding:
 
     @property
     def note(self) -> str:
-        """The finding in the notes of a dataset: a change as accepted; it does not say what to set."""
+        """The finding in the notes of a dataset: a change as accepted, without remedies."""
         return self.statement if self.level != "change" else f"{self.accepted or self.sentence}{self._place}."
 
     @property
     def statement(self) -> str:
-        """Sentence, place and advice, without what to set."""
+        """Sentence, place and advice, without remedies."""
         return f"{self.sentence}{self._place}. {self.remedy}".rstrip()
 
     def advice(self, action: Phrasing = in_python) -> str:
-        """What to do about it, as Python, the commands or the app phrase it."""
+        """Advice and remedies, as Python, the commands or the app phrase them."""
         return f"{self.remedy} {phrase(self.remedies, action)}".strip()
 
     def phrased(self, action: Phrasing) -> str:
@@ -92,11 +92,11 @@ class Variants:
     """Spellings of a file that may be one name.
 
     Args:
-        role: what the names are of.
-        name: what all of them become when they are merged.
+        role: whose names they are.
+        name: the name of all of them when merged.
         spellings: as written in the file (or its class list), the most frequent first.
         counts: rows of each, 0 for a spelling that only gold or a class list has.
-        becomes: what each is read as.
+        becomes: the name that each is read as.
     """
 
     role: Role
@@ -107,7 +107,7 @@ class Variants:
 
     @property
     def merged(self) -> bool:
-        """Whether all are read as one name."""
+        """Return whether all are read as one name."""
         return len(set(self.becomes)) == 1
 
 
@@ -122,7 +122,7 @@ def plural_of(noun: str) -> str:
 
 
 def quoted(names: Sequence[object], most: int = 5) -> str:
-    """``'a', 'b' …``: the first names, and whether there are more."""
+    """``'a', 'b' …``: the first names, with ``…`` if there are more."""
     return ", ".join(map(repr, names[:most])) + (" …" if len(names) > most else "")
 
 
@@ -202,16 +202,16 @@ class ImportReport:
         n_tasks: tasks of the dataset, those without annotation included.
         n_workers: workers of the dataset.
         n_annotations: annotations of the dataset.
-        n_gold: tasks whose true class is known.
+        n_gold: tasks with a known true class.
         n_repeats: annotations beyond the first of the same worker on the same task, before any reduction.
         n_contradicting: (task, worker) pairs whose repeats differ.
         findings: everything noticed; changes first.
         variants: labels and workers that are spelled in several ways.
         rating_range: low and high where the labels are numbers, else None.
         n_sentences: sentences, where the tasks are their tokens, else 0.
-        times: which of the columns ``timestamp`` and ``seconds`` hold times.
+        times: those of the columns ``timestamp`` and ``seconds`` that hold times.
         header: whether the first row of a delimited file held the names, so that rows are counted below it.
-        examples: the first annotation of the file, one in the middle, and the last, to nod at.
+        examples: the first annotation of the file, one in the middle, and the last, to be confirmed.
     """
 
     source: str
@@ -244,12 +244,12 @@ class ImportReport:
 
     @property
     def changes(self) -> tuple[Finding, ...]:
-        """The findings that have to be accepted: questions, and what drops or merges rows."""
+        """The findings that have to be accepted: questions, and those that drop or merge rows."""
         return tuple(f for f in self.findings if f.level in ("question", "change"))
 
     @property
     def questions(self) -> tuple[Finding, ...]:
-        """The doubts that the file was understood."""
+        """The findings that doubt that the file was understood."""
         return tuple(f for f in self.findings if f.level == "question")
 
     @property
@@ -264,20 +264,20 @@ class ImportReport:
 
     @property
     def tasks(self) -> str:
-        """How many tasks, in words."""
+        """Number of tasks, in words."""
         if self.n_sentences:
             return f"{plural(self.n_tasks, 'token')} of {plural(self.n_sentences, 'sentence')}"
         return plural(self.n_tasks, "task")
 
     @property
     def rows_counted(self) -> str:
-        """How the findings count rows, in a sentence; empty where they name none, or where the file has no header."""
+        """Sentence on how the findings count rows; empty where they name none, or the file has no header."""
         if not self.header or not any(f.rows for f in self.findings):
             return ""
         return "Rows are counted without the header: row 1 is the first below it."
 
     def text(self, action: Phrasing = in_python) -> str:
-        """The report for people, one statement a line; remedies as Python, or another door, phrases them."""
+        """The report as text, one statement a line; remedies as Python, the commands or the app phrase them."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
         labels = f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}"
         if self.rating_range is not None:

@@ -26,7 +26,7 @@ MAX_PIXELS = 50_000_000  # of an image; a larger one is not decoded
 
 @dataclass(frozen=True, eq=False)
 class EncodedImages:
-    """Images kept as JPEG or PNG bytes, decoded when asked for; all have the size of the first.
+    """Images stored as JPEG or PNG bytes and decoded on access; all have the size of the first.
 
     Args:
         data: (bytes,) uint8, the files one after another.
@@ -141,7 +141,7 @@ def array_names(path: Path) -> tuple[str, ...]:
 
 
 def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
-    """Those members of an ``.npz`` that are there; nothing is unpickled, and no member may lie about its size.
+    """The requested members of an ``.npz`` that exist; nothing is unpickled, and false sizes are refused.
 
     Refused beyond 8 GiB or a quarter of the memory.
     """
@@ -245,12 +245,12 @@ class Rows:
 
     @property
     def present(self) -> BoolArray:
-        """(n_tasks,) which tasks have a row."""
+        """(n_tasks,) mask of the tasks that have a row."""
         return np.asarray(self.part_of >= 0)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hex digest (32 characters) of the rows as they are stored and of whose they are; reads them all once."""
+        """Hex digest (32 characters) of the rows as stored and of their tasks; reads them all once."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(self.part_of.tobytes() + self.row_of.tobytes())
         for array in self.arrays:
@@ -262,7 +262,7 @@ class Rows:
         return digest.hexdigest()
 
     def encoded(self, task: int) -> bytes | None:
-        """The file of a task's image where it is kept as such."""
+        """The bytes of a task's image file, if images are stored so."""
         array = self.arrays[self.part_of[task]]
         return array.encoded(int(self.row_of[task])) if isinstance(array, EncodedImages) else None
 
@@ -282,7 +282,7 @@ class Rows:
         return out
 
     def __array__(self, dtype: np.dtype[np.generic] | None = None, copy: bool | None = None) -> AnyArray:
-        """All rows; a single part in task order is returned without a copy, unless one is asked for."""
+        """All rows; a single part in task order is not copied, unless ``copy``."""
         if len(self.arrays) == 1 and np.array_equal(self.row_of, np.arange(len(self.arrays[0]))):
             out = self.arrays[0][:]
         else:

@@ -1,4 +1,4 @@
-"""`Sentences`: which tasks are the tokens of one sentence."""
+"""`Sentences`: groups of tasks that are the tokens of a sentence."""
 
 from __future__ import annotations
 

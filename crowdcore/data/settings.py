@@ -24,9 +24,9 @@ MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
 
 class ReadSettings(Settings):
-    """Reading options; whatever is left out is detected. Column names are those of the file.
+    """Reading options; those left out are detected. Column names are those of the file.
 
-    A setting of ratings (``low``, ``high`` or ``levels``) says that the labels are some.
+    With a setting of ratings (``low``, ``high`` or ``levels``) labels are read as ratings.
     """
 
     model_config = ConfigDict(coerce_numbers_to_str=True)  # a column called 1, a class called 0

@@ -58,7 +58,7 @@ def split_tasks(
         group: further column of the annotations, such as a patient; tasks of one value stay together.
 
     Raises:
-        SettingError: shares that cannot be, or a column that is not there.
+        SettingError: shares out of bounds, or a column that does not exist.
         DataError: the dataset has splits already, a task lies in two groups, or a split would be empty.
 
     Examples:
@@ -93,7 +93,7 @@ def split_tasks(
 
 
 def _units(dataset: CrowdDataset, group: str | None) -> IntArray:
-    """(n_tasks,) number of what stays together: the tokens of a sentence, a group; other tasks stay alone."""
+    """(n_tasks,) number of the unit that stays together: a sentence, a group, or the task alone."""
     if group is None:
         return dataset.unit
     columns = () if dataset.extra is None else tuple(dataset.extra)

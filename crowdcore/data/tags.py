@@ -1,4 +1,4 @@
-"""IOB2 tags: what a class name says, and the spans that a sequence of tags states."""
+"""IOB2 tags: the meaning of class names, and the spans in a sequence of tags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OUTSIDE, BEGIN, INSIDE = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class TagScheme:
-    """What the classes ``O``, ``B-LOC``, ``I-LOC`` … say.
+    """Meaning of the classes ``O``, ``B-LOC``, ``I-LOC`` ….
 
     Args:
         types: names of the entity types, in the order of the classes.
@@ -54,7 +54,7 @@ class TagScheme:
 
     @cached_property
     def invalid(self) -> BoolArray:
-        """(C + 1, C) whether a tag may not follow another; the last row is the start of a sentence."""
+        """(C + 1, C) mask of tags (columns) that may not follow another; the last row is the start of a sentence."""
         before = np.append(self.type, -1)
         return np.asarray((self.part == INSIDE) & (before[:, None] != self.type))
 
@@ -88,7 +88,7 @@ def find_spans(tags: IntArray, first: BoolArray, scheme: TagScheme) -> Spans:
 
     A span begins at ``B-``, and at an ``I-`` that follows ``O``, another type or the start of its sequence; it ends
     before ``O``, before the next span and at the end of its sequence. ``tags`` (n,) are classes, -1 counts as outside;
-    ``first`` (n,) says whether a sequence begins here.
+    ``first`` (n,) marks where a sequence begins.
     """
     kind = np.append(scheme.type, -1)[tags]
     before = np.where(first, -1, np.concatenate([[-1], kind[:-1]])) if len(kind) else kind
@@ -123,7 +123,7 @@ class Sequences:
 
     Args:
         rows: (n,) annotation at each place, by worker and token; a worker's repeats of a sentence come one by one.
-        first: (n,) whether a sequence begins here: another worker or sentence, or a token that was left out before.
+        first: (n,) marks where a sequence begins: another worker or sentence, or after a token that was left out.
     """
 
     rows: IntArray

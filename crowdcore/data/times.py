@@ -1,4 +1,4 @@
-"""When labels were given, and how long they took: which names of columns say so, and how times are read."""
+"""Times at which labels were given, and durations: recognise their columns by name, and read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore.core.types import BoolArray, FloatArray
 
 TIME, SECONDS = "timestamp", "seconds"
-"""The columns of `CrowdDataset.extra` that say when a label was given, and how many seconds it took."""
+"""Columns of `CrowdDataset.extra`: the time at which a label was given, and the seconds that it took."""
 _LARGEST = 1e11  # s since 1970, in the year 5138: larger numbers are in a smaller unit
 _CLOCK = 9.2e9  # s: nanoseconds since 1970 fit 64 bits until the year 2262; dates beyond stand for "never"
 
@@ -35,12 +35,12 @@ def _words(name: str) -> list[str]:
 
 
 def about_time(name: str) -> bool:
-    """Whether a column's name says that it holds times or durations, and so no labels."""
+    """Return whether a column's name says that it holds times or durations, and so no labels."""
     return bool((_POINTS | _SPANS) & {*_words(name)}) or _words(name)[1:][-1:] == ["at"]
 
 
 def tells_time(name: str) -> bool:
-    """Whether a column's name says that it holds points in time.
+    """Return whether a column's name says that it holds points in time.
 
     Examples:
         >>> [tells_time(name) for name in ("created_at", "submitTime", "time_spent", "label")]
@@ -50,16 +50,16 @@ def tells_time(name: str) -> bool:
 
 
 def says_when_done(name: str) -> bool:
-    """Whether a column's name says when a label was finished, rather than when a task was created."""
+    """Return whether a column's name says when a label was finished, rather than when a task was created."""
     words = {*_words(name)}
     return bool(_DONE & words) or any(word.startswith(("annotat", "answer", "label")) for word in words)
 
 
 def read_moments(values: pd.Series, *, sure: bool = False) -> FloatArray | None:
-    """(n,) seconds since 1970, NaN where missing or unreadable; None where most are no times, or May may be June.
+    """(n,) seconds since 1970, NaN where missing or unreadable; None where most are no times, or dates are ambiguous.
 
-    Other than by `moments`, ``31.05.2024 14:30`` and ``5/31/2024`` are understood if one of the dates tells which is
-    the day. ``sure``: somebody says that these are times: then small numbers are some, too.
+    Unlike `moments`, this reads ``31.05.2024 14:30`` and ``5/31/2024`` if one of the dates shows which number is the
+    day. ``sure``: the settings say that these are times, so that small numbers are, too.
     """
     numbers = pd.api.types.is_numeric_dtype(values.dtype) or bool(pd.to_numeric(values, errors="coerce").notna().any())
     filled = max(int(are_filled(values).sum()), 1)
@@ -67,7 +67,7 @@ def read_moments(values: pd.Series, *, sure: bool = False) -> FloatArray | None:
     if not numbers and np.isfinite(readings[0]).sum() < (1 - _UNREAD) * filled:
         text, unit = values.astype("str"), pd.Timedelta(seconds=1)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that day and month are taken the other way
+            warnings.simplefilter("ignore")  # on day and month taken the other way round
             read = [pd.to_datetime(text, errors="coerce", utc=True, dayfirst=day) for day in (False, True)]
         readings = [((r - pd.Timestamp(0, tz="UTC")) / unit).to_numpy(np.float64) for r in read]
     good = [
@@ -103,7 +103,7 @@ def moments(values: pd.Series) -> FloatArray:
 
 
 def in_seconds(number: FloatArray) -> FloatArray:
-    """Points in time as seconds: those too large for it are in milli-, micro- or nanoseconds since 1970."""
+    """Points in time as seconds: numbers too large for that are milli-, micro- or nanoseconds since 1970."""
     for _ in range(3):
         number = np.where(np.abs(number) > _LARGEST, number / 1000, number)
     return number
@@ -124,7 +124,7 @@ def durations(values: pd.Series) -> FloatArray:
 
 
 def _numbers(values: pd.Series) -> FloatArray:
-    """(n,) as numbers, NaN for what is none or not finite."""
+    """(n,) as numbers, NaN for others and for infinite ones."""
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return np.full(len(values), np.nan)
     number: FloatArray = pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan)
@@ -132,7 +132,7 @@ def _numbers(values: pd.Series) -> FloatArray:
 
 
 def are_filled(values: pd.Series) -> BoolArray:
-    """(n,) cells that are neither missing nor blank."""
+    """(n,) mask of the cells that are neither missing nor blank."""
     return np.asarray(values.notna() & (values.astype("str").str.strip() != ""))
 
 
@@ -143,7 +143,7 @@ _AMERICAN = re.compile(r"^(\d+)/(\d+)/(\d{4}) (\d+):(\d+):(\d+)$")  # 6/30/2014 
 
 
 def iso_time(value: object) -> str | None:
-    """A point in time in ISO 8601, in UTC (``…Z``) where its zone is known; what is not understood as it stands.
+    """A point in time in ISO 8601, in UTC (``…Z``) where its zone is known; other texts unchanged.
 
     Seconds or milliseconds since 1970, ISO 8601, Mechanical Turk's ``Thu Jun 16 12:59:33 PDT 2011`` and Appen's
     ``6/30/2014 14:28:16`` are understood.

@@ -16,13 +16,13 @@ EXPANDED = 4 << 30  # bytes that an archive may unpack to
 RATIO, FREELY = 200, 256 << 20  # times its own size, and bytes up to which that does not matter
 MEMBERS = 500_000
 _CHUNK = 1 << 20
-_ZSTANDARD, _HEAD = 93, 30  # a way to compress, and the bytes before a member's name
-_END, _ENTRY = b"PK\x05\x06", 46  # what ends an archive, and the least bytes of an entry in its list
+_ZSTANDARD, _HEAD = 93, 30  # code of the compression, and the bytes before a member's name
+_END, _ENTRY = b"PK\x05\x06", 46  # mark of an archive's end, and the least bytes of an entry in its list
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
 
 def is_archive(file: Path) -> bool:
-    """Whether a file is a ZIP, and no spreadsheet, which is one inside."""
+    """Return whether a file is a ZIP, but no spreadsheet, which is a ZIP, too."""
     from crowdcore.data.tables.content import SAMPLE, is_spreadsheet  # not for the process that unpacks
 
     with file.open("rb") as opened:
@@ -30,7 +30,7 @@ def is_archive(file: Path) -> bool:
 
 
 def leads_outside(name: str) -> bool:
-    """Whether an archive's member of that name would be written outside of its folder."""
+    """Return whether an archive's member of that name would be written outside of its folder."""
     path = PurePosixPath(name)
     return path.is_absolute() or ".." in path.parts or "\\" in name
 
@@ -52,7 +52,7 @@ def unpack_zip(archive: Path, target: Path) -> None:
 
 
 def _refuse_long_list(archive: Path) -> None:
-    """An archive's list of members is read at once: look at its length, which the archive's end gives, before."""
+    """Refuse an archive with too long a list of members before the list is read, which happens at once."""
     with archive.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(size - (1 << 16) - 22, 0))
@@ -81,7 +81,7 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
         checksum = 0
         with _open_member(source, member) as packed, file.open("xb") as out:
             while chunk := packed.read(_CHUNK):
-                most -= len(chunk)  # what a header says of a size may be a lie
+                most -= len(chunk)  # the size in a header may be false
                 if most < 0:
                     raise too_large(EXPANDED, archive)
                 checksum = zlib.crc32(chunk, checksum)
@@ -91,7 +91,7 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
 
 
 def _open_member(source: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    """A member as a stream; also of Zstandard, which `zipfile` of Python before 3.14 lacks."""
+    """A member as a stream; also with Zstandard, which `zipfile` lacks before Python 3.14."""
     if member.compress_type != _ZSTANDARD:
         return source.open(member)
     import pyarrow as pa  # not for the process that unpacks other archives
@@ -106,12 +106,12 @@ def _open_member(source: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
 
 
 def most_bytes(archive: Path) -> int:
-    """How many bytes a packed file may unpack to."""
+    """Number of bytes that a packed file may unpack to."""
     return min(EXPANDED, max(FREELY, RATIO * archive.stat().st_size))
 
 
 def too_large(most: int, archive: Path) -> DataError:
-    """The refusal of what unpacks to more."""
+    """The refusal of an archive that unpacks to more."""
     return DataError(
         f"This archive unpacks to more than {most / 2**30:.3g} GiB, {RATIO} times its own size or {MEMBERS:,} files",
         file=archive,
@@ -119,7 +119,7 @@ def too_large(most: int, archive: Path) -> DataError:
 
 
 def pack_zip(folder: Path, within: str = "") -> bytes:
-    """The files of a folder as a ZIP, in which they lie in a folder of that name."""
+    """The files of a folder as a ZIP; ``within``: the folder of the ZIP that they lie in."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(f for f in folder.rglob("*") if f.is_file()):

@@ -24,15 +24,15 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that someone brought along, and the dataset that it became.
+    """A file that someone uploaded, and the dataset made of it.
 
     Args:
-        name: what it is called.
+        name: its title.
         file: digest of the stored file, empty if there is none (any more).
-        dataset: the dataset's name in addresses, empty until the file is taken in.
+        dataset: the dataset's name in addresses, empty until the file is imported.
         size: bytes of the file.
-        when: when it was stored, or taken in.
-        mapping: how it was read.
+        when: time at which it was stored or imported.
+        mapping: settings that it was read with.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Upload:
 
     @property
     def rated(self) -> bool:
-        """Whether its labels were read as ratings."""
+        """Return whether its labels were read as ratings."""
         return self.mapping.get("kind") == "ratings"
 
 
 def list_uploads(owner: str = "") -> list[Upload]:
-    """The uploads of one owner, the newest first; "" is everybody where nobody signs in."""
+    """The uploads of one owner, the newest first; the owner is "" where nobody signs in."""
     datasets = [_upload(note, owner, dataset=note.parent.name) for note in upload_notes("datasets")]
     read = {upload.file for upload in datasets if upload}
     files = [
@@ -73,17 +73,16 @@ def _upload(path: Path, owner: str, **known: str) -> Upload | None:
 
 
 def dataset_title(name: str) -> str:
-    """Title of a dataset on pages: the file's name of an upload, unless it was renamed."""
+    """Title of a dataset on pages: of an upload the file's name, unless it was renamed."""
     folder = upload_folder(name)
     return str(note_of(folder).get("name", name)) if folder else name
 
 
 def store_upload(name: str, content: BinaryIO, owner: str = "") -> Path:
-    """Keep a file that someone brought along, in a folder of its own for each owner ("": nobody signs in), name and
-    content.
+    """Store an uploaded file, in a folder for each owner ("" where nobody signs in), name and content.
 
     The folder appears when it is complete, so that readers and other writers of the same file never see a part of it.
-    Returns the stored file, called much like the original.
+    Returns the stored file, whose name is close to the original.
     """
     name = name.replace("\\", "/").rsplit("/", 1)[-1].encode(errors="replace").decode()
     digest = hashlib.blake2b(f"{owner}\0{name}\0".encode(errors="replace"), digest_size=10)
@@ -108,12 +107,12 @@ def store_upload(name: str, content: BinaryIO, owner: str = "") -> Path:
 
 
 def now() -> str:
-    """The time as notes write it."""
+    """The current time, as written in notes."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _stored_name(name: str) -> str:
-    """Letters, digits and few other characters of a name, short enough for every file system; its ending stays."""
+    """A name of letters, digits and few other characters, short enough for every file system; keeps its ending."""
     plain = re.sub(r"[^\w. -]", "_", name).strip(". ") or "upload"
     suffix = "".join(Path(plain).suffixes[-2:])
     suffix = suffix if len(suffix) <= _SUFFIX else Path(plain).suffix[:_SUFFIX]
@@ -122,7 +121,7 @@ def _stored_name(name: str) -> str:
 
 @contextlib.contextmanager
 def _first_to(folder: Path) -> Iterator[Path]:
-    """A name to make a folder under; it becomes ``folder``, unless somebody else has made the same one meanwhile."""
+    """Yield a draft that becomes ``folder``, unless another process has made that meanwhile."""
     try:
         with replacing(folder, overwrite=folder.exists()) as draft:
             yield draft
@@ -132,8 +131,8 @@ def _first_to(folder: Path) -> Iterator[Path]:
 
 
 def unpacked_folder(archive: Path) -> Path:
-    """The folder that a stored ZIP was unpacked to, as a whole, in a process of bounded memory and time."""
-    from crowdcore.core.confined import run_confined  # not for those that only look for uploads
+    """The folder of an unpacked ZIP; it is unpacked as a whole, in a process of bounded memory and time."""
+    from crowdcore.core.confined import run_confined  # not needed to list uploads
     from crowdcore.data.unpack import unpack_zip
 
     home = workspace() / "uploads" / digest_of(str(archive))
@@ -146,7 +145,7 @@ def unpacked_folder(archive: Path) -> Path:
 
 
 def make_dataset(name: str, fill: Callable[[Path], object]) -> None:
-    """Make the dataset of an upload with ``fill``, which writes a folder with its note; it appears as a whole."""
+    """Make the dataset of an upload with ``fill``, which writes a folder and its note; it appears as a whole."""
     folder = workspace() / "datasets" / name
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +164,7 @@ def stored_file(digest: str) -> Path | None:
 
 
 def digest_of(path: str) -> str:
-    """Digest of the stored file that a path is, or is unpacked from; empty for another path."""
+    """Digest of the stored file at a path, or of which the path was unpacked; empty for another path."""
     home = workspace() / "uploads"
     return Path(path).relative_to(home).parts[0] if Path(path).is_relative_to(home) else ""
 
@@ -182,6 +181,6 @@ def delete_upload(upload: Upload) -> None:
 def _discard(folder: Path) -> None:
     """Remove a folder atomically."""
     gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.deleted")
-    with contextlib.suppress(FileNotFoundError):  # somebody else was faster
+    with contextlib.suppress(FileNotFoundError):  # another process was faster
         folder.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)

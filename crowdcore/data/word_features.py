@@ -1,4 +1,4 @@
-"""What a word looks like: its parts as texts, and as the hashed features of a sequence model."""
+"""Spelling of words: parts of a word as texts, and as hashed features of a sequence model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing
 def word_parts(sentences: Sentences) -> tuple[IntArray, dict[str, pd.Series[str]]]:
     """(n_tasks,) number of each token's word, and of the distinct words: lower case, first and last letters, shape.
 
-    The shape keeps what kind of letters follow each other: ``B-52s`` is ``A.0a``.
+    The shape keeps the sequence of kinds of letters: ``B-52s`` is ``A.0a``.
     """
     code, words = pd.factorize(np.asarray(sentences.words, object))
     texts = pd.Series(words, dtype=object).astype(str)
