@@ -1,7 +1,7 @@
-"""Read a dataset in three steps: a table (`data.tables`), what it means, and the dataset.
+"""Read a dataset in three steps: a table (`data.tables`), the meaning of its columns, and the dataset.
 
-A reader of `data.readers` opens a format: its columns by role are `Raw`. `understand` cleans them and decides what the
-labels are: `Understood`. `assemble` numbers them: a `CrowdDataset` or `RatingDataset`, and the report of every loss.
+A reader of `data.readers` returns the columns by role, `Raw`. `understand` cleans them and decides what the labels
+are, `Understood`. `assemble` numbers them and returns a `CrowdDataset` or `RatingDataset` and the report of every loss.
 """
 
 from __future__ import annotations

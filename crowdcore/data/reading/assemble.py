@@ -1,4 +1,4 @@
-"""Assemble a dataset from what was understood, with a report of every loss."""
+"""Assemble a dataset from the understood columns, with a report of every loss."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_level(findings: list[Finding]) -> list[Finding]:
 
 
 def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple[ImportReport, Labelled]:
-    """Number, check and sort what was understood."""
+    """Number, check and sort the understood columns."""
     raw, labels, findings = understood.raw, understood.labels, list(understood.findings)
     tasks, noticed = number_tasks(raw, understood.task, understood.listed)
     findings += noticed
@@ -133,7 +133,7 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
 
 
 def _about_tasks(understood: Understood, tasks: TaskList) -> tuple[AnyArray, IntArray, list[Finding]]:
-    """Gold and split of each task; neither column is needed any more."""
+    """Gold and split of each task; their columns are removed."""
     raw, labels, n = understood.raw, understood.labels, len(tasks.ids)
     findings: list[Finding] = []
     gold: AnyArray | None = None
@@ -153,7 +153,7 @@ def _about_tasks(understood: Understood, tasks: TaskList) -> tuple[AnyArray, Int
 
 
 def _draw_splits(dataset: CrowdDataset, settings: ReadSettings) -> tuple[CrowdDataset, list[Finding]]:
-    """The splits that the settings ask for."""
+    """The dataset with the splits that the settings ask for."""
     shares = settings.valid_share, settings.test_share
     dataset = split_tasks(dataset, *shares, seed=settings.split_seed, group=settings.group)
     train, valid, test = np.bincount(dataset.split, minlength=len(SPLITS))
@@ -164,7 +164,7 @@ def _draw_splits(dataset: CrowdDataset, settings: ReadSettings) -> tuple[CrowdDa
 
 
 def _readable_times(raw: Raw, rows: IntArray | None) -> tuple[Arrow | None, list[Finding]]:
-    """The further columns without times that cannot be read, and findings about those, at ``rows`` (None: all)."""
+    """The further columns without unreadable times, and findings on these, at ``rows`` (None: all)."""
     extra, findings = raw.extra, []
     for name, (read, what, remedy) in _TIMES.items():
         if extra is None or name not in extra.column_names:
@@ -195,10 +195,10 @@ def _string_index(values: Arrow) -> pd.Index[str]:
 
 
 def _media_columns(about: RawTasks | None, tasks: TaskList, folder: Path | None) -> pd.DataFrame | None:
-    """Text, image and audio of each task, the first that is given; missing where there is none.
+    """Text, image and audio of each task, the first of several; missing where there is none.
 
-    Where no image (sound) is given and all tasks are called like image (sound) files, those files are the images, if
-    one of the first thousand lies in the folder or on a server.
+    Without a column of images (sounds), tasks that are all named like image (sound) files are these files, if one of
+    the first thousand lies in the folder or on a server.
     """
     columns = {}
     for kind, codes in (about.media if about else {}).items():
@@ -240,7 +240,7 @@ def _attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int)
 
 
 def _attach_extra(extra: Arrow | None, rows: IntArray | None, escaped: bool) -> pd.DataFrame | None:
-    """The further columns at some rows (None: all); text becomes numbers where those are spelled exactly so."""
+    """The further columns at some rows (None: all); text becomes numbers if it is exactly their spelling."""
     if extra is None:
         return None
     if rows is not None:
@@ -255,7 +255,7 @@ def _attach_extra(extra: Arrow | None, rows: IntArray | None, escaped: bool) -> 
 
 
 def _as_pandas(column: Arrow) -> pd.Series:
-    """A pandas column that keeps whole numbers whole beside missing ones, and maps as lists of key and value."""
+    """A pandas column; whole numbers stay whole beside missing ones, and maps are lists of key and value."""
     kind = column.type
     if pa.types.is_map(kind):
         column = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
@@ -268,7 +268,7 @@ def _as_pandas(column: Arrow) -> pd.Series:
 
 
 def _numbers(column: Arrow, escaped: bool) -> Arrow:
-    """Text as whole or floating-point numbers if each is spelled as it would be written again, else as it is."""
+    """Text as whole or floating-point numbers if writing these gives the same text, else unchanged."""
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
         return column
     filled = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
@@ -283,7 +283,7 @@ def _numbers(column: Arrow, escaped: bool) -> Arrow:
 
 
 def _spelled_so(numbers: Arrow, text: Arrow) -> bool:
-    """Whether all texts are the spelling of their numbers, in Arrow's way (``2``) or in Python's (``2.0``)."""
+    """Return whether all texts are the spelling of their numbers, Arrow's (``2``) or Python's (``2.0``)."""
     if not pc.all(pc.is_finite(numbers)).as_py():
         return False
     if pc.all(pc.equal(numbers.cast(text.type), text)).as_py():
@@ -293,7 +293,7 @@ def _spelled_so(numbers: Arrow, text: Arrow) -> bool:
 
 
 def _file_rows(raw: Raw, rows: IntArray | None) -> IntArray | None:
-    """1-based row of the file for each annotation that was taken in; None for a folder that does not say."""
+    """1-based row of the file of each imported annotation; None for a folder without file rows."""
     if raw.arrays is not None and raw.rows is None:
         return None
     if rows is None:
@@ -304,7 +304,7 @@ def _file_rows(raw: Raw, rows: IntArray | None) -> IntArray | None:
 def _attach_truth(
     truth: SimulatedTruth | None, rows: IntArray | None, n_workers: int, path: Path | None
 ) -> SimulatedTruth | None:
-    """The generating truth, its per-annotation parts at the rows that were taken in."""
+    """The generating truth, its per-annotation parts at the imported rows."""
     if truth is None:
         return None
     for name in ("worker_confusion", "group", "worker_bias", "worker_scale", "worker_noise", "worker_role"):

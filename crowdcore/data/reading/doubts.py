@@ -38,13 +38,13 @@ _NO_FILES = Finding(
     remedy="To see them, put the files there; in the app upload a ZIP of both.",
 )
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
-_LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classes that are few
+_LABELS, _TASKS, _FEW = 40, 10, 10  # least numbers for which agreement is judged; most classes that are few
 _SOME = 100_000  # annotations
 _ENOUGH_GOLD = 5  # tasks
-_ALIKE = 0.3  # Krippendorff's α from which workers agree with one another
+_ALIKE = 0.3  # least Krippendorff's α of workers who agree with one another
 _ROW = "a row number was read as the task"
 _AGREED = 0.2  # κ of the other classes below which a code is not judged
-_LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
+_LOOKED_AT, _WORDS = 1000, 3  # names that are checked; least blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
 _GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator|gs|gt|oracle|reference|answer[ _-]?key|curat(or|ed|ion)"
 _GOLD += r"|final([ _-]?(label|answer|decision))?|official|correct([ _-]?(label|answer))?|konsens|aggregat(e|ed|ion)"
@@ -59,14 +59,14 @@ _ZEROS = r"^(0+\d+|\d+\.0+)$"
 _GOLD = rf"({_GOLD})([ _.-]?\d{{1,3}}|[ _.-][a-z])?"  # also one of several: expert_1, Expert A
 _HUMAN = r"humans?([ _-]?(label|annotation|verdict|judge?ment)s?)?"  # among models
 _ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL}|{_HUMAN})$"
-ENOUGH = 10  # labels after which always the same answer is worth a word
+ENOUGH = 10  # labels from which always the same answer is reported
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How many annotations each worker gave and each class got, and how many different answers each worker gave.
+    """Numbers of annotations per worker and per class, and of different answers per worker.
 
-    Of numbers ``per_class`` and ``answers`` only tell one from several.
+    For ratings, ``per_class`` and ``answers`` only distinguish one from several.
     """
 
     per_worker: IntArray
@@ -116,7 +116,7 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
 
 
 def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Finding]:
-    """What to say where no task has two labels, or no two workers' files have a task in common: that is asked about."""
+    """A warning if no task has two labels; a question if another column may be the task, or files share no task."""
     files = raw.format == "files" and raw.roles.get("worker", "").endswith("(file name)")
     if len(per_task) < ENOUGH or not len(given.task) or (per_task.max() > 1 and not files):
         return []
@@ -144,7 +144,7 @@ def look_again(
 ) -> list[Finding]:
     """Findings on totals: a row of sums, no errors, no disagreement, or more of it than by chance.
 
-    The first hundred thousand annotations, sorted by task, are looked at; ``per_class`` (C,) counts all labels.
+    Only the first hundred thousand annotations, sorted by task, are used; ``per_class`` (C,) counts all labels.
     """
     classes = labels.names
     task, label, n_classes = given.task[:_SOME], given.label[:_SOME], len(classes)
@@ -194,7 +194,7 @@ def look_again(
 
 
 def _other_gold(given: Annotations, gold: IntArray, labels: Classes, per_class: IntArray, raw: Raw) -> list[Finding]:
-    """The question what gold of a fifth of the tasks means that nobody gives: 1 beside yes, or "to be done"."""
+    """A question if no worker gives the gold of a fifth of the tasks: 1 beside yes, or "to be done"."""
     names = labels.names
     classes, n_tasks = np.unique(gold[gold >= 0], return_counts=True)
     apart = per_class[classes] == 0
@@ -217,9 +217,9 @@ def _other_gold(given: Annotations, gold: IntArray, labels: Classes, per_class: 
 def _same_classes(
     given: Annotations, gold: IntArray, names: tuple[str, ...], lost: list[int], free: list[int]
 ) -> dict[str, list[str]]:
-    """Label -> the gold that it may be: alike but for case and marks, both yes or both no, or else most given there.
+    """Label -> gold that it may stand for: alike but for case and marks, both yes or no, or else most given there.
 
-    Empty unless each of the ``lost`` classes of gold has one of the ``free`` labels for itself.
+    Empty unless each of the ``lost`` classes of gold corresponds to one of the ``free`` labels alone.
     """
     if not free:
         return {}
@@ -236,7 +236,7 @@ def _same_classes(
 
 
 def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list[Finding]:
-    """Columns that hold one of the classes for each task: the gold may be there under another name."""
+    """A note on columns with one of the classes for each task, which may be gold under another name."""
     columns = []
     for name, codes in _further_codes(raw, given, 10 * _LOOKED_AT):
         tasks = np.unique(np.column_stack([given.task[: len(codes)], codes.codes])[codes.codes >= 0], axis=0)[:, 0]
@@ -264,7 +264,7 @@ def _further_codes(raw: Raw, given: Annotations, n: int) -> Iterator[tuple[str, 
 
 
 def _gold_by_chance(gold: IntArray, label: IntArray, n_tasks: int, alpha: float, raw: Raw) -> list[Finding]:
-    """The question whether gold is of these tasks, where labels fit one another but not gold.
+    """A question whether gold belongs to these tasks, if labels fit one another but not gold.
 
     Cohen's κ with gold is within one standard error of a tenth of Krippendorff's α. In real crowds it is larger than α.
     """
@@ -284,12 +284,12 @@ def _gold_by_chance(gold: IntArray, label: IntArray, n_tasks: int, alpha: float,
 
 
 def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: int, n_workers: int) -> list[str]:
-    """Classes that may mean that there is no label, and behave so: workers agree on them no more than by chance.
+    """Classes that by name may mean "no label", and on which workers agree no more than by chance.
 
-    Looked at are pairs of labels of one task, of the first hundred thousand, without workers who hardly say anything
-    else. How many hold the class twice is likelier (20 : 1) by chance than if it agreed half as well as the other
-    classes do; of a class 0 below 1, 2, 3 …, than if it agreed a quarter as well, and about as many. Several workers
-    use it, and it is no gold.
+    This uses pairs of labels of one task among the first hundred thousand, without workers who hardly give any other
+    label. The number of pairs with the class twice is likelier (20 : 1) by chance than with half of the agreement of
+    the other classes; for a class 0 below 1, 2, 3 …, than with a quarter of it, and about as large. Several workers
+    use the class, and it is no gold.
     """
     parts, k, void = (given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME]), len(classes.names), []
     for name, near in classes.codes_of_none:
@@ -319,7 +319,7 @@ def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: 
 
 
 def _other_labels(raw: Raw, given: Annotations) -> tuple[Remedy, ...]:
-    """The further columns of few values that differ within tasks, one of which may be the label."""
+    """Remedies that name further columns of few values that differ within tasks, and so may be the label."""
     task, columns = given.task[:_LOOKED_AT], []
     for name, codes in _further_codes(raw, given, _LOOKED_AT):
         n = len(codes.values)
@@ -339,7 +339,7 @@ def _about_workers(code: str, level: Level, chosen: BoolArray, workers: list[str
 
 
 def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSettings) -> list[Finding]:
-    """Workers who by their names may be gold, a model or nobody, or a label or a sentence."""
+    """Findings on workers whose names look like gold, a model, nobody, a label or a sentence."""
     values, findings = worker.values, []
     if len(values) > 1 and pc.any(pc.match_substring_regex(values, _ODD)).as_py():
         findings = _odd_workers(raw, worker, settings)
@@ -413,7 +413,7 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
 
 
 def _same_numbers(values: Arrow) -> dict[str, list[str]]:
-    """Name -> others of a column that are the same number written in another way, such as 01 and 1.0."""
+    """Name -> other names of a column that are the same number, such as 01 and 1.0."""
     same: dict[str, list[str]] = {}
     likely = values.filter(pc.or_(pc.starts_with(values, "0"), pc.ends_with(values, "0")))
     for name in likely.filter(pc.match_substring_regex(likely, _ZEROS)).to_pylist():
@@ -428,9 +428,9 @@ def _same_numbers(values: Arrow) -> dict[str, list[str]]:
 def merge_numbers(
     raw: Raw, task: Codes, listed: Codes | None, settings: ReadSettings
 ) -> tuple[Codes, Codes | None, list[Finding]]:
-    """The tasks, and the list of them, of which those that are one number are one if the settings say so, else asked.
+    """Tasks and their list, with tasks of the same number merged if the settings say so, else a question about them.
 
-    Those of a dataset folder, and of sentences, are what they are called.
+    Tasks of a dataset folder, and of sentences, are never merged.
     """
     fixed = raw.arrays is not None or raw.truth is not None or raw.sentences is not None
     if fixed or settings.merge_tasks is False or isinstance(task, NumberColumn):
@@ -453,7 +453,7 @@ def merge_numbers(
 
 
 def media_findings(dataset: Labelled) -> list[Finding]:
-    """What is wrong with the images and texts of tasks; images are opened for ten seconds at most."""
+    """Findings on faulty images and texts of tasks; images are opened for ten seconds at most."""
     return [*_about_images(dataset), *_about_texts(dataset)]
 
 

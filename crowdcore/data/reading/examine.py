@@ -26,7 +26,7 @@ from crowdcore.data.tables import Content, identify
 from crowdcore.data.tables.base import fill_down
 from crowdcore.data.tables.content import SAMPLE
 
-_WORDS = 50  # more of them are no levels
+_WORDS = 50  # most words that may be levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Import:
     """An examined file, ready to be imported.
 
     Args:
-        report: what was understood, and what would be dropped or merged.
+        report: how the file was understood, and what would be dropped or merged.
     """
 
     report: ImportReport
@@ -65,11 +65,11 @@ class Import:
 
     @property
     def needs_files(self) -> bool:
-        """Whether the dataset reads features or media from files later."""
+        """Return whether the dataset reads features or media from files later."""
         return self._dataset.features is not None or self._dataset.media is not None
 
     def with_media(self) -> Import:
-        """The same with findings about the tasks' images and texts, in the report and the dataset's notes."""
+        """Add findings about the tasks' images and texts to the report and the dataset's notes."""
         findings = media_findings(self._dataset)
         if not findings:
             return self
@@ -83,7 +83,7 @@ RatingImport = Import
 
 
 def examine(path: str | Path, **mapping: Any) -> Import:
-    """Read a file or folder and report what was understood, without importing it.
+    """Read a file or folder and report how it was understood, without importing it.
 
     Images that cannot be used and empty texts are named in the report; images are opened for ten seconds at most.
 
@@ -93,15 +93,15 @@ def examine(path: str | Path, **mapping: Any) -> Import:
             ``format="wide"``, ``classes=["no", "yes"]``, ``kind="ratings", low=0, high=1``, ``repeats="first"`` …
 
     Raises:
-        MappingError: the columns do not say what they hold.
+        MappingError: the roles of columns cannot be recognised.
         DataError: the file holds no crowd data, or is damaged; says where. Or its labels may be classes or ratings.
-        SettingError: a mapping that cannot be.
+        SettingError: ``mapping`` is invalid.
     """
     return examine_table(path, **mapping).with_media()
 
 
 def examine_ratings(path: str | Path, **mapping: Any) -> Import:
-    """`examine` with ``kind="ratings"``: labels are numbers in a range, or words that stand for some."""
+    """`examine` with ``kind="ratings"``: labels are numbers in a range, or words that stand for numbers."""
     return examine(path, **{**mapping, "kind": "ratings"})
 
 
@@ -119,7 +119,7 @@ def read_dataset(path: str | Path, *, features: Any = None, accept: bool = False
 
     Raises:
         DataError: unreadable, or something would be dropped or merged and that was not accepted.
-        SettingError: a mapping that cannot be.
+        SettingError: ``mapping`` is invalid.
 
     Examples:
         >>> from pathlib import Path
@@ -138,10 +138,10 @@ def read_dataset(path: str | Path, *, features: Any = None, accept: bool = False
 def read_ratings(
     path: str | Path, low: float | None = None, high: float | None = None, *, accept: bool = False, **mapping: Any
 ) -> RatingDataset:
-    """`read_dataset` with ``kind="ratings"``: labels are numbers in a range, or words that stand for some.
+    """`read_dataset` with ``kind="ratings"``: labels are numbers in a range, or words that stand for numbers.
 
-    The lowest and the highest rating may be left out where a folder's classes.txt says them, or with ``levels``; what
-    is no number or outside of them is left out if that is accepted.
+    The lowest and the highest rating may be omitted where a folder's classes.txt states them, or with ``levels``.
+    Labels outside of the range, or that are no numbers, are left out if that is accepted.
 
     Examples:
         >>> from pathlib import Path
@@ -192,9 +192,9 @@ def open_source(path: str | Path, settings: ReadSettings) -> Source:
 
 @frugal_memory()
 def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
-    """Examine an opened source; ``adjust`` may add what is known from elsewhere.
+    """Examine an opened source; ``adjust`` may add gold and the like to the columns read.
 
-    Rows that went missing without a finding, or were made up, are a fault of the reader, and refused.
+    Missing rows without a finding, and surplus rows, are faults of the reader, and refused.
     """
     report, dataset = assemble(understand(_read(source, settings, adjust), settings), settings, source.name)
     if report.n_rows != report.n_annotations + report.n_left_out:
@@ -219,7 +219,7 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
         table = JoinedTable(source.need_table(), settings.task)
         source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
     if settings.multi_select == "yes-no":
-        settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
+        settings = settings.model_copy(update={"multi_select": "keep"})  # turned into answers later
     raw = (own or find_reader(source, settings)).read(source, settings)
     unused = () if raw.extra is None else raw.extra.column_names
     noticed = (replace(f, level="note") if f.code == "thousands" and f.column in unused else f for f in raw.findings)
@@ -233,7 +233,7 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
 
 
 def first_rows(path: str | Path, **mapping: Any) -> pd.DataFrame:
-    """The first five rows of a file, cut into columns, before any column has a role; ``mapping`` as for `examine`."""
+    """The first five rows of a file in columns, before these have roles; ``mapping`` as for `examine`."""
     settings = ReadSettings(**mapping)
     table = open_source(path, settings).need_table()
     head = table.head.slice(0, 5).rename_columns(table.columns)
@@ -242,7 +242,7 @@ def first_rows(path: str | Path, **mapping: Any) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class RatingValues:
-    """The labels that a file of ratings holds, before their range or the order of their words is known.
+    """The labels in a file of ratings, before their range or the order of their words is known.
 
     Args:
         columns: the columns of the file.

@@ -33,7 +33,7 @@ from crowdcore.data.report import Finding, Level, make_change, plural, quoted
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
-FEW_NUMBERS, MANY_NUMBERS = 12, 20  # distinct numbers that are codes of classes; more than the latter may be ratings
+FEW_NUMBERS, MANY_NUMBERS = 12, 20  # up to the first, distinct numbers are codes; beyond the second, maybe ratings
 LOOKS_MISSING = (
     *("-1", "na", "n/a", "n.a.", "#n/a", "nan", "null", "#null!", "\\n", "nil", "none", "missing", "sysmis", "#value!"),
     *("?", "??", ".", "-", "--", "–", "—", "n.d.", "k.a.", "n.v.", "dk", "skip", "skipped", "blank", "(blank)", "无"),
@@ -41,13 +41,13 @@ LOOKS_MISSING = (
     *("<na>", "not applicable", "nicht beurteilbar", "sans réponse", "sin respuesta", "nessuna risposta"),
 )
 _CODES = (99, 999, 9999, 98, 998, 88, -9, -99, -999, -9999, -8, -98, -88)  # far from the other small whole numbers
-_OUTSIDE = -2  # number of a label that is in no class
+_OUTSIDE = -2  # number of a label that is no class
 _NUMBER = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?"
-_PLAIN = r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$"  # as Arrow reads it; other ways to write one are left to pandas
+_PLAIN = r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$"  # numbers that Arrow reads; pandas reads the others
 _WHOLE = r"^(-?[0-9]{1,15})\.0+$"
 
 Wrong: TypeAlias = tuple[Finding, IntArray]
-"""A reason to leave labels out, and the rows that it is about."""
+"""A reason to leave labels out, and the rows concerned."""
 
 
 def row_numbers(raw: Raw, chosen: IntArray, about: RawTasks | None) -> IntArray:
@@ -61,7 +61,7 @@ class Classes:
 
     Args:
         names: the classes in their order.
-        source: where the list is from: ``argument``, ``labels found`` or what the reader says.
+        source: of the list: ``argument``, ``labels found`` or that given by the reader.
         several: labels left out of the list since they name several classes.
     """
 
@@ -71,7 +71,7 @@ class Classes:
     unknown: ClassVar[float] = -1
 
     def renamed(self, became: Mapping[str, str]) -> Classes:
-        """The classes after some were merged into others; those found stay in natural order."""
+        """The classes after some were merged into others, in natural order unless the list was given."""
         if not became:
             return self
         names = list(dict.fromkeys(became.get(name, name) for name in self.names))
@@ -79,7 +79,7 @@ class Classes:
         return Classes(tuple(names[i] for i in order), self.source)
 
     def numbers(self, codes: Codes) -> IntArray:
-        """(n,) int32 class of each row, -1 = missing, -2 = outside the list; ``1.0`` fits ``1`` for want of ``1.0``."""
+        """(n,) int32 class of each row, -1 = missing, -2 = outside the list; ``1.0`` is ``1`` if not listed itself."""
         listed = strings(self.names)
         place = pc.index_in(codes.values, value_set=listed)
         if place.null_count:
@@ -88,11 +88,11 @@ class Classes:
         return renumber(codes.codes, np.asarray(place.fill_null(_OUTSIDE)))
 
     def known(self, numbers: AnyArray) -> BoolArray:
-        """(n,) which rows hold a class of the list."""
+        """(n,) mask of the rows that hold a class of the list."""
         return np.asarray(numbers >= 0)
 
     def wrong(self, codes: Codes, numbers: AnyArray, raw: Raw, about: RawTasks | None) -> list[Wrong]:
-        """The labels (``about``: None) or gold values that are in no class."""
+        """The labels (``about``: None) or gold values that are no class."""
         rows = np.flatnonzero(numbers == _OUTSIDE)
         if not len(rows):
             return []
@@ -125,7 +125,7 @@ class Classes:
 
     @property
     def codes_of_none(self) -> list[tuple[str, bool]]:
-        """Names found that may mean that there is no label if content says so, and whether they are next to others."""
+        """Names that may mean "no label" if the content agrees, each with whether it is the 0 below classes 1, 2, …"""
         if self.source != "labels found":
             return []
         odd = [name for name in self.names if _looks_missing(name, self.names)]
@@ -142,7 +142,7 @@ class Classes:
     def findings(self, per_class: IntArray, void: Sequence[str] = ()) -> list[Finding]:
         """Findings on the list of classes: only one, very many, unused ones, names that look like missing values.
 
-        ``per_class`` (C,) counts the labels; ``void`` are the names that may mean that there is none, and behave so.
+        ``per_class`` (C,) counts the labels; ``void`` are the classes found to mean "no label" (`void_classes`).
         """
         findings = []
         names, n, by_labels = self.names, int(per_class.sum()), self.source == "labels found"
@@ -219,7 +219,7 @@ def find_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | N
 
 
 def _tidy(names: tuple[str, ...], raw: Raw) -> tuple[str, ...]:
-    """The class names as labels are cleaned: without surrounding blanks, in normal form."""
+    """The class names, cleaned as labels are: without surrounding blanks, in normal form."""
     codes = clean(encode(strings(names))).codes
     if len(codes.values) < len(names) or not names:
         raise DataError("The class list is empty, or two of its names are the same or empty", file=raw.path)
@@ -227,7 +227,7 @@ def _tidy(names: tuple[str, ...], raw: Raw) -> tuple[str, ...]:
 
 
 def _refuse_many_numbers(names: list[str], raw: Raw) -> None:
-    """Ask what labels are that are many different numbers: codes of classes follow one another, ratings do not."""
+    """Ask about labels that are many different numbers: codes of classes follow one another, ratings do not."""
     if len(names) <= FEW_NUMBERS:
         return
     try:
@@ -253,8 +253,8 @@ class Ratings:
 
     Args:
         low, high: the range that they must lie in.
-        levels: the words that stand for them in the file, from low to high; None: numbers stand there.
-        names: the words that they stand for, also where the file holds numbers.
+        levels: the words for them in the file, from low to high; None: the file holds numbers.
+        names: the words for them, also where the file holds numbers.
     """
 
     low: float
@@ -264,7 +264,7 @@ class Ratings:
     unknown: ClassVar[float] = float("nan")
 
     def numbers(self, codes: Codes) -> FloatArray:
-        """(n,) the number of each row, NaN where it holds none, and where it is missing."""
+        """(n,) the number of each row, NaN where it is missing or no number."""
         if self.levels is None and isinstance(codes, NumberColumn):
             return codes.numbers
         if self.levels is not None:
@@ -275,7 +275,7 @@ class Ratings:
         return gather(np.append(values, np.nan), codes.codes)
 
     def known(self, numbers: AnyArray) -> BoolArray:
-        """(n,) which rows hold a number in the range."""
+        """(n,) mask of the rows that hold a number in the range."""
         return np.asarray((numbers >= self.low) & (numbers <= self.high))
 
     def wrong(self, codes: Codes, numbers: AnyArray, raw: Raw, about: RawTasks | None) -> list[Wrong]:
@@ -306,18 +306,18 @@ class Ratings:
         return wrong
 
     def findings(self, per_class: IntArray, void: Sequence[str] = ()) -> list[Finding]:
-        """Nothing: a range holds no names that could look odd."""
+        """None: a range has no names."""
         return []
 
 
 Labels: TypeAlias = Classes | Ratings
 
 
-_RANGES = (0, 1), (-1, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)  # that ratings often have
+_RANGES = (0, 1), (-1, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)  # frequent ones
 
 
 def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
-    """The range that was given, that of the levels, or that of the folder."""
+    """The given range, that of the levels, or that of the folder."""
     levels = settings.levels
     names = levels or raw.levels
     if settings.low is not None and settings.high is not None:
@@ -342,13 +342,13 @@ def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
 
 
 def clean_ratings(column: Codes, raw: Raw, escaped: bool) -> Codes:
-    """A cleaned column of ratings; numbers are clean, and get no names."""
+    """A cleaned column of ratings; numbers stay as they are, without names."""
     as_read = isinstance(column, NumberColumn) and not column.holds(raw.missing)
     return column if as_read else clean(column, raw.missing, escaped).codes
 
 
 def parse_numbers(values: Arrow) -> FloatArray:
-    """(n,) the number that each string spells, NaN where it spells none."""
+    """(n,) number of each string, NaN if it is none."""
     plain = np.asarray(pc.match_substring_regex(values, _PLAIN).fill_null(False))
     if plain.all():
         return np.asarray(values.cast(pa.float64()))
@@ -360,9 +360,9 @@ def parse_numbers(values: Arrow) -> FloatArray:
 
 
 def with_categories(raw: Raw, table: Table) -> Raw:
-    """The class list of the labels' type, ordered ones first to last, others in natural order with all that is found.
+    """Add the class list of a categorical label column: its ordered categories, or all categories and labels, sorted.
 
-    Nothing changes where the labels stand in columns of several types, or where two categories are spelled alike.
+    Nothing changes if the label columns have several types, or two categories are spelled alike.
     """
     label = raw.roles.get("label")
     columns = [label] if label in raw.columns else raw.worker.values.to_pylist() if raw.format == "wide" else []

@@ -1,4 +1,4 @@
-"""Number what was understood: tasks, workers, and the annotations that are kept, sorted by task."""
+"""Number tasks, workers, and the annotations that are kept, sorted by task."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TaskList:
         ids: pyarrow large_string, in the dataset's order.
         task: (n annotation rows,) int32 task number, -1 = missing.
         listed: (n listed,) task number of each row of the list of tasks, or of each annotation row without one.
-        n_listed: how many tasks stand in a list of tasks; they come first.
+        n_listed: number of tasks in a list of tasks; they come first.
     """
 
     ids: Arrow
@@ -65,7 +65,7 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
 
 
 def refuse_bad_list(listed: Codes, raw: Raw) -> None:
-    """Refuse a list of tasks that names one twice, or none in a row."""
+    """Refuse a list of tasks that repeats one, or has a row without one."""
     gone = np.flatnonzero(listed.missing)
     if len(gone):
         raise DataError("The list of tasks has a row without a task", file=raw.path, row=int(gone[0]) + 1)
@@ -77,9 +77,9 @@ def refuse_bad_list(listed: Codes, raw: Raw) -> None:
 
 
 def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyArray, BoolArray, IntArray]:
-    """First known value of each task (n_tasks,), which tasks have one, and the known rows that say something else.
+    """First known value of each task (n_tasks,), mask of the tasks that have one, and known rows that contradict it.
 
-    ``values`` and ``known`` (n,): what each row says, and whether it says something.
+    ``values`` (n,) are those of the rows, ``known`` (n,) is True where there is one.
     """
     known = known & (tasks.listed >= 0)
     first = first_rows(tasks.listed if known.all() else np.where(known, tasks.listed, np.int32(-1)), len(tasks.ids))
@@ -116,9 +116,9 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
 def number_workers(
     raw: Raw, worker: Codes, keep: IntArray | None, became: Mapping[str, str]
 ) -> tuple[list[str], IntArray, list[Finding]]:
-    """Ids of the workers with a row that is kept (None: any), (n rows,) int32 worker number or -1, and findings.
+    """Ids of the workers with a row to ``keep`` (None: all), (n rows,) int32 worker number or -1, and findings.
 
-    In the order of the list of workers, some of whose names ``became`` others, else naturally sorted.
+    Those of the list of workers come first, renamed as they ``became``; the others follow in natural order.
     """
     values = worker.values
     used = np.ones(len(values), bool)
@@ -150,9 +150,9 @@ def listed_workers(raw: Raw) -> tuple[str, ...]:
 
 
 def accepted_rows(raw: Raw, names: dict[str, Codes], wrong: list[Wrong]) -> tuple[IntArray | None, list[Finding]]:
-    """Rows with a task, a worker and a label that can be (None: all), and a finding for each reason to drop others.
+    """Rows with a task, a worker and a valid label (None: all), and a finding for each reason to drop others.
 
-    ``names`` are the cleaned columns, ``wrong`` the rows whose label cannot be; a row with several reasons counts by
+    ``names`` are the cleaned columns, ``wrong`` the rows with an invalid label; a row with several reasons counts for
     the first.
     """
     n = len(names["label"])
@@ -194,14 +194,14 @@ class Annotations:
     label: AnyArray
 
     def at(self, chosen: IntArray | None) -> Annotations:
-        """Some of them; None = all."""
+        """The annotations at some rows; None = all."""
         if chosen is None:
             return self
         rows = chosen if self.rows is None else gather(self.rows, chosen)
         return Annotations(rows, *(gather(part, chosen) for part in (self.task, self.worker, self.label)))
 
     def sort(self, n_tasks: int) -> Annotations:
-        """These, from now on by task, in file order within a task: a counting sort, O(annotations + tasks)."""
+        """Sort by task, in file order within a task: a counting sort in place, O(annotations + tasks)."""
         if bool((self.task[1:] >= self.task[:-1]).all()):
             return self
         from scipy.sparse import coo_array
@@ -211,7 +211,7 @@ class Annotations:
         order = coo_array((np.zeros(n, np.int8), (self.task, rows)), shape=(n_tasks, n)).tocsr().indices
         del rows
         self.rows = order if self.rows is None else gather(self.rows, order)
-        for name in ("task", "worker", "label"):  # one after the other: what it was goes at once
+        for name in ("task", "worker", "label"):  # one by one, so that the unsorted array is freed at once
             setattr(self, name, gather(getattr(self, name), order))
         return self
 
@@ -223,7 +223,7 @@ class Repeats:
     Args:
         rows: rows of all pairs that repeat, grouped by pair, in file order within a pair.
         start: (n_pairs + 1,) where each pair begins in ``rows``.
-        contradicting: (n_pairs,) whether a pair's labels differ.
+        contradicting: (n_pairs,) mask of the pairs whose labels differ.
     """
 
     rows: IntArray
@@ -255,7 +255,7 @@ def find_repeats(task: IntArray, worker: IntArray, label: AnyArray, n_workers: i
 
 
 def _twice(task: IntArray, worker: IntArray, n_workers: int) -> IntArray:
-    """``task * n_workers + worker`` of the pairs that stand there again, block by block of tasks."""
+    """``task * n_workers + worker`` of the pairs that repeat, found in blocks of tasks."""
     repeated, begin = [np.empty(0, np.int64)], 0
     while begin < len(task):
         end = int(np.searchsorted(task, task[min(begin + BLOCK, len(task)) - 1], "right"))
@@ -299,7 +299,7 @@ def _majority(repeats: Repeats, label: AnyArray) -> IntArray:
 def without_repeats(
     given: Annotations, n_workers: int, raw: Raw, settings: ReadSettings
 ) -> tuple[Annotations, Repeats, list[Finding]]:
-    """The annotations, reduced if the settings say so; a worker's repeats on a task, and the note about them."""
+    """The annotations, without repeats if the settings say so; the repeats, and the findings on them."""
     repeats = find_repeats(given.task, given.worker, given.label, n_workers)
     if not repeats.n_repeats:
         return given, repeats, []
@@ -334,7 +334,7 @@ def without_repeats(
 def one_gold(
     raw: Raw, tasks: TaskList, values: AnyArray, known: BoolArray, unknown: float
 ) -> tuple[AnyArray, list[Finding]]:
-    """(n_tasks,) the gold that all rows of a task agree on, of those ``known``; ``unknown`` for other tasks."""
+    """(n_tasks,) gold on which all ``known`` rows of a task agree; ``unknown`` for other tasks; and findings."""
     n, findings = len(tasks.ids), []
     gold, known_tasks, rows = per_task(tasks, values, known)
     if len(rows):

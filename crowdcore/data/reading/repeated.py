@@ -1,4 +1,4 @@
-"""When labels were given, and answers of a worker to the same task: several columns, questions, or changes of mind."""
+"""Times of labels, and repeats of a worker on a task: parts of the task, several questions, or changes of mind."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations, Repeats
 
 _LOOKED_AT = 50_000  # rows
-_QUESTIONS = 12  # different values of a column that are the names of questions, at most
+_QUESTIONS = 12  # most different values of a column with names of questions
 _AGAIN = {
     *("attempt", "round", "trial", "repeat", "repetition", "replicate", "session", "pass", "wave", "version"),
     *("iteration", "run", "order", "position", "rank", "confidence", "probability"),
 }
-_PARTS = {  # where in a text, an image or a recording
+_PARTS = {  # names of places in a text, an image or a recording
     *("start", "end", "begin", "start_offset", "end_offset", "offset", "start_char", "end_char", "onset", "xmin"),
     *("ymin", "xmax", "ymax", "x", "y", "width", "height", "w", "h", "x1", "y1", "x2", "y2", "left", "top", "bbox"),
 }
@@ -39,8 +39,8 @@ _DATE = re.compile(r"\d{4}-\d\d|\d\d?[/.]\d\d?[/.]\d{2,4}")
 
 
 def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Finding]:
-    """Ask whether another column says which task, or which question, the rows of a pair are about."""
-    if "task" not in raw.roles or raw.arrays is not None:  # our own folders say which task each row is about
+    """Ask whether another column names the task, or the question, of the rows of a pair."""
+    if "task" not in raw.roles or raw.arrays is not None:  # in our own folders the task is certain
         return []
     last = int(np.searchsorted(repeats.start, _LOOKED_AT, "right")) - 1
     pairs = np.repeat(np.arange(last), np.diff(repeats.start[: last + 1]))
@@ -72,7 +72,7 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
 
 
 def in_time(raw: Raw, given: Annotations, repeats: Repeats) -> tuple[Repeats, str]:
-    """The repeats of each pair by the time at which they were given, and its column ("": none; in file order)."""
+    """The repeats of each pair sorted by time, and the column of times ("" if there is none: in file order)."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     rows = pa.array(repeats.rows if given.rows is None else given.rows[repeats.rows])
     for name in time_columns(extra.column_names):
@@ -85,7 +85,7 @@ def in_time(raw: Raw, given: Annotations, repeats: Repeats) -> tuple[Repeats, st
 
 
 def _are_places(column: Arrow) -> bool:
-    """Whether a column holds numbers, or lists of some, and no times."""
+    """Return whether a column holds numbers, or lists, and no times."""
     if pa.types.is_nested(column.type):
         return True
     numbers = pd.to_numeric(column.slice(0, 1000).to_pandas(), errors="coerce")
@@ -93,7 +93,7 @@ def _are_places(column: Arrow) -> bool:
 
 
 def further_columns(raw: Raw) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """The file's columns that may name a part of the task or a question, those without a role first."""
+    """The file's columns that may name a part of the task or a question; those without a role come first."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     for name in extra.column_names:
         kind = extra[name].type
@@ -122,15 +122,15 @@ _OTHER = f"other {TIME}"
 
 
 def time_columns(names: Iterable[str]) -> list[str]:
-    """Columns that hold times by their names, the most telling first: ``timestamp``, then when a label was done."""
+    """Columns that hold times by their names: ``timestamp`` first, then times at which a label was finished."""
     return sorted(filter(tells_time, names), key=lambda name: (name != TIME, not says_when_done(name)))
 
 
 def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:
-    """What was read, with the time of each label in the column ``timestamp``, and a note that says from which.
+    """Add the time of each label as column ``timestamp``, with a note on the column that it was taken from.
 
-    A column called ``timestamp`` stays unless another one is named. Else one is taken whose name says so and whose
-    every cell can be read, if it differs within tasks and within workers: a task's date is no time of a label.
+    A column called ``timestamp`` stays unless another one is named. Without one, a column named like a time is taken
+    if all its cells are readable and differ within tasks and within workers: a task's date is no time of a label.
     """
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     if settings.time is not None:
@@ -155,7 +155,7 @@ def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:
 
 
 def _renamed(raw: Raw, name: str, when: FloatArray) -> Raw:
-    """A column called ``timestamp``; as texts in ISO 8601, in UTC, where the cells themselves would not be read."""
+    """Rename a column to ``timestamp``; cells that could not be read again become texts in ISO 8601, in UTC."""
     extra: Arrow = raw.extra
     values = extra[name].to_pandas()
     if name != TIME and not np.array_equal(moments(values), when, equal_nan=True):
@@ -167,7 +167,7 @@ def _renamed(raw: Raw, name: str, when: FloatArray) -> Raw:
 
 
 def _differs(when: FloatArray, group: IntArray) -> bool:
-    """Whether times differ within groups (tasks, or workers); True where none has two times."""
+    """Return whether times differ within groups (tasks, or workers); True if none has two times."""
     known = np.isfinite(when) & (group >= 0)
     values = pd.Series(when[known]).groupby(group[known])
     several = values.count() > 1

@@ -1,4 +1,4 @@
-"""Names that may be one (spelled in several ways), and labels that may be several classes (``cat|dog``)."""
+"""Spellings that may be one name, and labels that may be several classes (``cat|dog``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crowdcore.data.tables.json_table import read_json
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
 _SEPARATORS = "|;,+/&"
-_WEAK = "+/&"  # which join what are classes of their own
+_WEAK = "+/&"  # these may join parts of the name of one class
 YES_NO = {  # folded -> one of two answers
     **dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), "yes"),
     **dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), "no"),
@@ -42,7 +42,7 @@ def fold(names: Arrow) -> Arrow:
 
 
 class _Spelling(NamedTuple):
-    """A name as it is written in the file, as it is read, and how many rows hold it so."""
+    """A name as written in the file, as read, and the number of rows with this spelling."""
 
     written: str
     read: str
@@ -56,7 +56,7 @@ class Merged:
     Args:
         became: name -> the name that it is merged into.
         variants: every name that is spelled in several ways.
-        findings: what is merged, and what could be.
+        findings: on names that are merged, and on those that could be.
     """
 
     became: dict[str, str]
@@ -67,10 +67,10 @@ class Merged:
 def merge_variants(
     raw: Raw, role: Role, written: Codes, read: Codes, *, gold: Codes | None, listed: tuple[str, ...], merge: Merge
 ) -> Merged:
-    """Find the spellings of labels or workers that may be one, and what merging makes of them.
+    """Find the spellings of labels or workers that may be one name, and merge them.
 
-    ``listed`` names are preferred to other spellings. ``merge`` is ``"variants"`` for all that are found, or a mapping,
-    whose values become its keys.
+    ``listed`` names are preferred to other spellings. ``merge`` is ``"variants"`` for all spellings found, or a
+    mapping, whose values become its keys.
     """
     given = dict(merge) if isinstance(merge, Mapping) else {}
     known = [fold_name(name) for name in read.values[: len(YES_NO) * 4].to_pylist()] if role == "label" else []
@@ -103,7 +103,7 @@ def merge_variants(
 
 
 def rename(codes: Codes, became: Mapping[str, str]) -> Codes:
-    """A column whose names have become others."""
+    """A column with some names replaced."""
     hit = pc.is_in(codes.values, value_set=strings(became))
     if not pc.any(hit).as_py():
         return codes
@@ -112,7 +112,7 @@ def rename(codes: Codes, became: Mapping[str, str]) -> Codes:
 
 
 def _spellings(written: Codes, read: Codes, others: Iterable[str], named: set[str]) -> list[_Spelling]:
-    """Those that are not alone in their fold, or are named; others, if not in the column, count 0."""
+    """Spellings that share their fold with others, or are ``named``; ``others`` that do not occur count 0."""
     number, count = read.codes[written.first_rows], written.counts
     known = number >= 0
     names = read.values.take(pa.array(number[known]))
@@ -128,7 +128,7 @@ def _spellings(written: Codes, read: Codes, others: Iterable[str], named: set[st
 
 
 def _groups(spelled: list[_Spelling], became: Mapping[str, str], same: Mapping[str, str]) -> list[list[_Spelling]]:
-    """Spellings by the fold of what they become, or what that is the ``same`` as, the most frequent first."""
+    """Group spellings by the fold of the name that they become, or its ``same``, the most frequent first."""
     groups: dict[str, list[_Spelling]] = {}
     for spelling in sorted(spelled, key=lambda s: -s.rows):
         folded = fold_name(became.get(spelling.read, spelling.read))
@@ -149,7 +149,7 @@ def _proposed(groups: list[list[_Spelling]], listed: tuple[str, ...]) -> dict[st
 
 
 def _chosen_merges(merge: Mapping[str, tuple[str, ...]], spelled: list[_Spelling], setting: str) -> dict[str, str]:
-    """Name -> the name it is to be merged into, as given."""
+    """Name -> the name to merge it into, as the settings say."""
     there = {spelling.read for spelling in spelled}
     became: dict[str, str] = {}
     targets = {_tidy(name) for name in merge}
@@ -170,7 +170,7 @@ def _tidy(name: str) -> str:
 
 
 def _rows(read: Codes, names: Iterable[str]) -> IntArray:
-    """Rows that hold one of some names."""
+    """Rows that hold any of some names."""
     flags = np.append(np.asarray(pc.is_in(read.values, value_set=strings(names))), False)
     return np.flatnonzero(flags[read.codes])
 
@@ -194,7 +194,7 @@ def _finding(
 
 
 def find_multi_selects(names: list[str]) -> set[str]:
-    """Those names whose parts are names themselves (after ``|`` and ``;``: one of the parts), and lists of names."""
+    """Names whose parts are names themselves (with ``|`` and ``;``: one of the parts), and lists of names."""
     split = {name: parts for name in names if (parts := name_parts(name))}
     if not split:
         return set()
@@ -212,7 +212,7 @@ def find_multi_selects(names: list[str]) -> set[str]:
 
 
 def name_parts(name: str) -> list[str]:
-    """The classes that a combined label names, else nothing."""
+    """The classes in a combined label; empty for other labels."""
     if name.startswith("[") and name.endswith("]"):
         return [str(part) for part in read_json(name, []) if not isinstance(part, (list, dict))]
     separator = _separator(name)
@@ -225,7 +225,7 @@ def _separator(name: str) -> str:
 
 
 def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettings) -> tuple[Classes, list[Finding]]:
-    """Leave combinations out of the classes that were found, if asked, else warn of them; a given list stays."""
+    """Leave combinations out of the classes if the settings say so, else warn of them; a given list stays."""
     several = find_multi_selects(list(classes.names)) if classes.source == "labels found" else set()
     if not several:
         return classes, []
@@ -248,7 +248,7 @@ BETWEEN = " · "
 
 
 def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
-    """For each task and class a task ``photo1 · cat``, whose labels say whether a worker chose that class.
+    """Make a task ``photo1 · cat`` of each task and class; its labels are yes if a worker chose that class, else no.
 
     Each label, also one of a single class, becomes an answer for each class; a missing one stays missing.
     """

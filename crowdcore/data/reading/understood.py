@@ -1,4 +1,4 @@
-"""`Understood`: the columns of a file by role, cleaned, what its labels are, and what is doubtful about them."""
+"""`Understood`: the cleaned columns of a file by role, the kind of its labels, and doubts about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from crowdcore.data.settings import ReadSettings
 
 MAX_NAME = 1 << 16  # bytes
 _CUT = re.compile(r"\d(\.\d{1,5})?E\+\d\d$")  # 1.23E+12
-_SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows in which they are looked for, letters of each
+_SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows searched for them, letters of each
 _EMPTY = Codes(strings([]), np.empty(0, np.int32))
 
 
@@ -32,14 +32,14 @@ class Understood:
     """Contents of the file.
 
     Args:
-        raw: the rest of what the reader found; its columns that are cleaned here are empty.
-        labels: what the labels are.
+        raw: output of the reader; the columns that are cleaned here are empty.
+        labels: classes, or ratings and their range.
         task, worker, label: (n,) cleaned columns of the annotations.
         listed: the cleaned list of tasks, None where the file has none.
         gold, split: cleaned columns about tasks, aligned with ``raw.tasks``; None where the file has none.
-        merged_workers: worker -> the one that it was merged into.
+        merged_workers: worker -> the one merged into.
         variants: labels and workers that are spelled in several ways.
-        findings: what was noticed so far.
+        findings: those so far.
     """
 
     raw: Raw
@@ -55,14 +55,14 @@ class Understood:
     findings: list[Finding]
 
     def take(self, column: str) -> Codes:
-        """Remove a column and return it, so that memory does not hold it twice."""
+        """Remove a column and return it, so that it is not in memory twice."""
         taken: Codes = getattr(self, column)
         setattr(self, column, _EMPTY)
         return taken
 
 
 def understand(raw: Raw, settings: ReadSettings) -> Understood:
-    """Clean what a reader found, and decide what the labels are."""
+    """Clean the columns of a reader, and decide what the labels are."""
     if settings.gold_worker is not None:
         from crowdcore.data.readers.base import gold_of_workers
 
@@ -126,7 +126,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
 
 
 def _settle_classes(understood: Understood, classes: Classes, raw: Raw, settings: ReadSettings) -> None:
-    """Merge the spellings of classes, and settle labels of several classes, as the settings say."""
+    """Merge spellings of classes, and treat labels of several classes, as the settings say."""
     label, gold, by_labels = understood.label, understood.gold, classes.source == "labels found"
     listed = () if by_labels else classes.names
     merged = merge_variants(raw, "label", raw.label, label, gold=gold, listed=listed, merge=settings.merge_classes)
@@ -162,9 +162,9 @@ def clean_names(
     whole: Whole = "keep",
     about: RawTasks | None = None,
 ) -> tuple[Codes, list[Finding]]:
-    """Trim, normalise and merge the spellings of one column, of the annotations or of what is ``about`` tasks.
+    """Trim, normalise and merge the spellings of one column, of the annotations or (``about``) of tasks.
 
-    ``missing`` values mean that there is none; ``whole`` is that of `clean`.
+    ``missing`` values count as missing; ``whole`` is that of `clean`.
     """
     longest = pc.max(pc.binary_length(codes.values)).as_py() or 0
     if longest > MAX_NAME:
@@ -204,7 +204,7 @@ def clean_names(
 
 
 def _respelled(codes: Codes, result: Cleaned) -> dict[str, str]:
-    """A few names as written -> as read, quoted."""
+    """A few names as written -> quoted as read."""
     pairs: dict[str, str] = {}
     for row in result.trimmed[:_LOOKED_AT]:
         code, new = int(codes.codes[row]), int(result.codes.codes[row])
@@ -214,6 +214,6 @@ def _respelled(codes: Codes, result: Cleaned) -> dict[str, str]:
 
 
 def _quote(name: str) -> str:
-    """The begin of a name, quoted; with escapes where it is encoded in an unusual way, since that cannot be seen."""
+    """The start of a name, quoted; with escapes where its encoding is unusual, which cannot be seen otherwise."""
     name = f"{name[:_LONG]}…" if len(name) > _LONG else name
     return repr(name) if unicodedata.normalize("NFC", name) == name else ascii(name)

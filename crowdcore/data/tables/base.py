@@ -26,17 +26,17 @@ Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 MAX_ROWS = 1_000_000_000  # 12 bytes each once read: beyond that the index arrays alone fill a workstation
 MAX_COLUMNS = 20_000
-SLAB_BYTES = 512 << 20  # text held at once before it becomes codes, at most; of small files a quarter
+SLAB_BYTES = 512 << 20  # most text in memory at once before it becomes codes; of small files a quarter
 SLAB_LEAST = 2 << 20
 HEAD_ROWS = 1000
-RESERVED = ("task", "worker", "label", "gold", "split", "file_row")  # columns of the tables that we write
+RESERVED = ("task", "worker", "label", "gold", "split", "file_row")  # columns of tables that our writers make
 
 
 class Table(ABC):
     """Rows and named columns of one file or frame.
 
     Attributes:
-        columns: names in the file's order; a name's repeats are numbered: ``x``, ``x (2)``.
+        columns: names in the file's order; repeated names are numbered: ``x``, ``x (2)``.
         written: column -> its name in the file.
         repeated: names that repeat.
         path: the file, None for a frame.
@@ -44,15 +44,15 @@ class Table(ABC):
         delimiter: of a delimited file.
         escaped: whether cells that look like formulas may carry our writers' apostrophe.
         header: whether the first row held the names.
-        findings: what had to be guessed to open it.
-        n_rows: how many there are; 0 where only reading all tells.
-        n_read: rows of the last `stream`, up to where it was followed.
+        findings: guesses made to open it.
+        n_rows: number of rows; 0 if it is only known after reading all.
+        n_read: rows that the last `stream` has yielded.
         fill: columns whose empty cells stand for the cell above.
-        headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
+        headers_again: (k,) rows of it, from 0, that repeat the names and were skipped.
         nests: whether some columns hold lists or records.
-        written_nested: column whose cells are lists or records as text -> what joins their entries, nothing for JSON.
+        written_nested: column whose cells are lists or records as text -> separator of their entries, "" for JSON.
         nested: column -> row and value of the first list or record in it, as far as read.
-        nested_remedy: what to do about lists and records in place of names.
+        nested_remedy: advice on lists and records in place of names.
         categorical: the columns whose type lists their values, used or not.
     """
 
@@ -100,7 +100,7 @@ class Table(ABC):
         """The rows as pyarrow tables or batches with just these columns, in order and of bounded size."""
 
     def stream(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """`pieces` as tables, without the rows that say the names of the columns again, and counted."""
+        """`pieces` as tables, without rows that repeat the column names; counts the rows."""
         self.n_read, self.headers_again = 0, np.empty(0, np.int64)
         above: dict[str, Any] = {}
         for piece in self.pieces(columns):
@@ -115,7 +115,7 @@ class Table(ABC):
             yield chunk
 
     def _names_again(self, chunk: Arrow) -> list[int]:
-        """Rows that say the names of the columns again, as where files were joined end to end."""
+        """Rows that repeat the column names, as where files were joined end to end."""
         names = [self.written[column] for column in chunk.column_names]
         last = pc.utf8_trim_whitespace(chunk[len(names) - 1])
         first = pc.utf8_trim_whitespace(chunk[0])
@@ -138,13 +138,13 @@ class Table(ABC):
 
     @property
     def rows(self) -> IntArray | None:
-        """1-based numbers of the rows that `stream` gave, None: 1, 2, 3 …"""
+        """1-based numbers of the rows that `stream` yielded, None: 1, 2, 3 …"""
         if not len(self.headers_again):
             return None
         return np.delete(np.arange(1, self.n_read + 1), self.headers_again)
 
     def repeated_headers(self, per_row: int) -> list[Finding]:
-        """Finding on repeated header rows; ``per_row``: annotations that a row may hold."""
+        """Finding on repeated header rows; ``per_row``: annotations in a row."""
         n = len(self.headers_again)
         if not n:
             return []
@@ -174,7 +174,7 @@ class Table(ABC):
         return rows.take(pa.array(np.arange(min(n, HEAD_ROWS))))  # a slice would keep the whole piece
 
     def words(self, column: str) -> list[str]:
-        """The first cells of a column as text, empty where nothing stands."""
+        """The first cells of a column as text, "" for missing ones."""
         try:
             values = self.head.column(self.columns.index(column)).to_pylist()
         except UnicodeDecodeError:
@@ -182,7 +182,7 @@ class Table(ABC):
         return ["" if value is None or value != value else str(value).strip() for value in values]
 
     def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Like `stream`, gathered to tables of up to 512 MB, or a quarter of the file."""
+        """Like `stream`, in tables of up to 512 MB, or a quarter of the file."""
         waiting: list[Arrow] = []
         size = rows = 0
         quarter = SLAB_BYTES if self.path is None else max(SLAB_LEAST, self.path.stat().st_size // 4)
@@ -211,7 +211,7 @@ class Table(ABC):
     def encode(
         self, columns: tuple[str, ...], keep: tuple[str, ...] = (), listed: Mapping[str, Arrow] = MappingProxyType({})
     ) -> tuple[dict[str, Codes], Arrow | None]:
-        """Some columns as codes, by name; and a pyarrow table of those to ``keep`` as they are, None if there are none.
+        """Some columns as codes, by name; and a pyarrow table of the columns to ``keep`` unchanged, None without any.
 
         ``listed``: column -> names that it is likely to hold in this order, see `Encoder`.
         """
@@ -227,7 +227,7 @@ class Table(ABC):
                     column, kind = slab[name], slab[name].type
                     spelled.append(column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column)
             kept.append(pa.table(spelled, names=list(keep)))
-            del slab, spelled  # else they stay while the next one is read
+            del slab, spelled  # before the next one is read
             release_memory()
         codes = {}
         for name in columns:
@@ -238,7 +238,7 @@ class Table(ABC):
 
 
 def fill_down(table: Table, columns: tuple[str, ...] | None) -> None:
-    """Have empty cells stand for the cell above: in some columns, or (None) where cells seem to have been merged."""
+    """Let empty cells take the cell above: in some columns, or (None) where cells seem to have been merged."""
     if columns is not None:
         unknown = [name for name in columns if name not in table.columns]
         if unknown:
@@ -253,7 +253,7 @@ def fill_down(table: Table, columns: tuple[str, ...] | None) -> None:
 
 
 def _merged_column(table: Table) -> str | None:
-    """The first column, if its cells all differ, a third at least is empty, and the cells beside those are filled."""
+    """The first column, if its cells all differ, at least a third is empty, and the cells beside these are filled."""
     head = table.head
     if len(head) < 4 or head.num_columns < 3 or any(pa.types.is_nested(kind) for kind in head.schema.types):
         return None
@@ -272,7 +272,7 @@ def _merged_column(table: Table) -> str | None:
 
 
 def _fill_down(chunk: Arrow, place: int, above: Any) -> tuple[Arrow, Any]:
-    """A column whose empty cells became the cell above (``above``: that of the first), and its last cell."""
+    """Fill a column's empty cells with the cell above (``above`` the first: ``above``); also returns its last cell."""
     column = chunk[place].combine_chunks()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)

@@ -17,13 +17,13 @@ SAMPLE = 1 << 18
 CHUNK = 8 << 20
 IOB2_TAG = re.compile(r"^(O|[BI]-\S+|[?_-])$")
 _SHOWN = 5  # encodings to choose from
-_LINES = 2000  # looked at to recognise CoNLL columns
+_LINES = 2000  # lines in which CoNLL columns are recognised
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 ZIP, OFFICE, NUMPY = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x93NUMPY"
-_CONTAINERS = (*COMPRESSED, ZIP, OFFICE, NUMPY)  # first bytes of what `containers` opens
+_CONTAINERS = (*COMPRESSED, ZIP, OFFICE, NUMPY)  # first bytes of files that `containers` opens
 
-# First bytes -> what it is, and what to do instead.
+# First bytes -> the format, and what to do instead.
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"7z\xbc\xaf", "a 7z archive", "Unpack it first."),
     (b"Rar!", "a RAR archive", "Unpack it first."),
@@ -49,11 +49,10 @@ class Content:
 
     Args:
         path: the file.
-        kind: folder, parquet, text (delimited), json, json-lines, or a container, which is to be opened before.
+        kind: folder, parquet, text (delimited), json, json-lines, or a container, which has to be opened first.
         encoding: of text, a Python codec name.
-        sample: the first 256 KiB or the first line, decoded, cut after the last whole line (all of it if there is no
-            more).
-        findings: what had to be guessed.
+        sample: the first 256 KiB or the first line, decoded, up to the last whole line (or the end of the file).
+        findings: guesses.
     """
 
     path: Path
@@ -64,7 +63,7 @@ class Content:
 
 
 def identify(path: Path, encoding: str | None = None) -> Content:
-    """Detect the type and encoding of a file; refuses what is absent, empty, or holds no table that we read."""
+    """Detect the type and encoding of a file; refuse a missing or empty one, and one without a readable table."""
     if path.is_dir():
         return Content(path, "folder")
     try:
@@ -109,7 +108,7 @@ def _refuse_foreign(path: Path, start: bytes) -> None:
 
 
 def is_spreadsheet(path: Path, start: bytes) -> bool:
-    """Whether a ZIP archive that begins so is an Excel or OpenDocument workbook."""
+    """Return whether a ZIP archive that begins so is an Excel or OpenDocument workbook."""
     first = start[30 : 30 + int.from_bytes(start[26:28], "little")]  # the name of the first member
     excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xlsb") or first.startswith(
         (b"[Content_Types", b"_rels/", b"xl/")
@@ -138,7 +137,7 @@ def _guess_encoding(path: Path, start: bytes) -> tuple[str, tuple[Finding, ...]]
 
 
 def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
-    """Tell UTF-8 from other encodings; NUL is refused."""
+    """Distinguish UTF-8 from other encodings; NUL is refused."""
     try:
         return "utf-8", _check_encoding(path, "utf-8")
     except DataError as error:
@@ -168,7 +167,7 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
-    """Decode the whole file once, so that a wrong encoding is one clear sentence."""
+    """Decode the whole file once, so that a wrong encoding gives one clear error."""
     lines, offset, chunk = 0, 0, b""
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
@@ -195,19 +194,17 @@ def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
 
 
 def looks_like_conll(sample: str) -> bool:
-    """Whether the start of a text is lines of a token and tags, with blank lines between some of them."""
+    """Return whether a text begins with lines of a token and tags, some of them separated by blank lines."""
     lines = sample.split("\n")[:_LINES]
     filled = [line.split() for line in lines if line.strip()]
     rows = filled[1:]
-    tagged = all(
-        all(map(IOB2_TAG.match, row[1:])) for row in rows
-    )  # a line too long or short is for the reader to refuse
+    tagged = all(IOB2_TAG.match(tag) for row in rows for tag in row[1:])  # the reader refuses wrong numbers of tags
     return tagged and any("-" in tag[1:2] for row in rows for tag in row[1:])
 
 
 LOOKED_AT = 4 << 20  # bytes
 _CELLS = 300  # with letters beyond ASCII that are decoded
-_ENOUGH = 0.8  # share of cells that an encoding must make words of
+_ENOUGH = 0.8  # least share of cells that are words in an encoding
 _WESTERN = ("cp1252", "latin-1", "mac_roman")
 _ALPHABETS = ("cp1250", "cp1251", "koi8-r", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp866", "cp874")
 _EAST = {  # encoding -> that of its usual characters, and the first bytes of the frequent ones
@@ -235,10 +232,10 @@ _JAPANESE = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK"}
 
 
 def likely_encodings(path: Path) -> list[tuple[str, str]]:
-    """Encodings that make words of a file's first cells beyond ASCII, the likeliest first, each with a word.
+    """Encodings in which a file's first cells beyond ASCII are words, the likeliest first, each with a word.
 
-    Empty where letters of a Western European language make sense, or nothing does. A word has letters of one script and
-    no capital after a small letter; a Latin one is not mostly accents.
+    Empty where a Western European encoding gives words, or none does. A word has letters of one script and no capital
+    after a small letter; a Latin one is not mostly accents.
     """
     with path.open("rb") as file:
         start = file.read(LOOKED_AT)
@@ -257,14 +254,14 @@ def likely_encodings(path: Path) -> list[tuple[str, str]]:
 
 
 def _is_spelled(cells: list[bytes], encoding: str) -> bool:
-    """Whether one of an encoding's languages has all letters."""
+    """Return whether one of an encoding's languages has all letters."""
     text = b" ".join(cells).decode(encoding, "replace").lower()
     letters = {c for c in text if not c.isascii() and (c.isalpha() or c == "\ufffd")}
     return any(letters <= {*alphabet} for alphabet in _SPELLED[encoding])
 
 
 def _share(cells: list[bytes], encoding: str) -> tuple[float, float]:
-    """Share of cells that are words, and of their letters that are small, or frequent where there are thousands."""
+    """Share of cells that are words; share of their letters that are small, or (East Asian) frequent."""
     words = [text for cell in cells if (text := _decoded(cell, encoding)) is not None and _is_written(text)]
     letters = [c for text in words for c in text if c.isalpha() and not c.isascii()]
     if encoding in _EAST:
@@ -282,7 +279,7 @@ def _decoded(cell: bytes, encoding: str) -> str | None:
 
 
 def _is_written(text: str) -> bool:
-    """Whether all runs of letters are words, and what is between them is usual."""
+    """Return whether all runs of letters are words, with usual characters between them."""
     odd = (c for c in text if not c.isascii() and c not in _PUNCTUATION and unicodedata.category(c)[0] not in "LM")
     if _UNQUOTED.search(text) or any(odd):
         return False

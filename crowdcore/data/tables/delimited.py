@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV …), streamed through pyarrow's parser after its quotes were checked."""
+"""Delimited text (CSV, TSV …): its quotes are checked, then pyarrow's parser streams it."""
 
 from __future__ import annotations
 
@@ -38,16 +38,15 @@ csv.field_size_limit(max(csv.field_size_limit(), CELL_LIMIT))
 
 
 def check_quotes(path: Path, encoding: str, delimiter: str, header: int, before: int = 0) -> tuple[Finding, ...]:
-    """Look at every quote: one pass over the bytes, and where that finds anything odd one with a strict parser.
+    """Check every quote: in one pass over the bytes, and if that finds anything odd in one with a strict parser.
 
     Returns a change to accept where cells hold lines that look like rows of the table; refuses a quote that is never
-    closed, or that something follows, and says in which row. ``header`` rows name columns, ``before`` lines stand
-    above.
+    closed, or followed by text, and names its row. ``header`` rows name columns, after ``before`` other lines.
     """
     if encoding in _PLAIN and _plainly_fine(path, ord(delimiter)):
         return ()
     known: list[set[str]] = []
-    early: list[tuple[int, list[str]]] = []  # rows of several lines, to be looked at when enough is known
+    early: list[tuple[int, list[str]]] = []  # rows of several lines, checked once enough rows are known
     swallowed: dict[int, int] = {}
     number, begun = -int(header), 1
     reader = csv.reader(islice(_lines(path, encoding), before, None), delimiter=delimiter, strict=True)
@@ -78,7 +77,7 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: int, before:
 
 
 def _plainly_fine(path: Path, delimiter: int) -> bool:
-    """Whether each quote opens or closes a cell within one line, or is one of the two that stand for one inside."""
+    """Return whether each quote opens or closes a cell within one line, or is one of a doubled pair."""
     ends = np.zeros(256, bool)
     ends[[10, 13, 34, delimiter]] = True  # a quote written twice closes and opens again
     rest = b"\n"
@@ -126,12 +125,12 @@ def _fault(error: str, path: Path, row: int | None, header: int, lines: int) -> 
 
 
 def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:
-    """Number of each row of several lines that seems to hold others -> how many."""
+    """Number of each row of several lines that seems to contain others -> their number."""
     return {number: n_rows for number, row in rows if (n_rows := _rows_within(row, known, delimiter))}
 
 
 def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
-    """How many rows of the table a row of several lines seems to hold besides itself."""
+    """Number of rows of the table that a row of several lines seems to contain besides itself."""
     n = len(known)
     if len(row) != n:
         return 0
@@ -158,15 +157,15 @@ def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
 
 BLOCK = CELL_LIMIT  # no single row may be longer
 USUAL_BLOCK = 1 << 20
-RELEASED = 8  # blocks after which their memory is given back: it lies in holes between texts that are kept
+RELEASED = 8  # blocks after which freed memory is returned: it lies between texts that are kept
 _DELIMITERS = (",", "\t", ";", "|", " ")
-_UNUSUAL = {*"^~:#!&*%$@=`\x01\x02\x1e\x1f"}  # where none of those cuts the rows
+_UNUSUAL = {*"^~:#!&*%$@=`\x01\x02\x1e\x1f"}  # tried if none of those separates cells
 _DELIMITER_STATED = re.compile(r'("?)sep=([^"\r\n])\1(?:\r\n|\r|\n)')  # by the first line, as Excel reads and writes it
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
-_UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
+_UNFILLED = ["Approve", "Reject"]  # the last columns in Mechanical Turk's header, for which rows have no cells
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 _COMMA = re.compile(r"^\s*(-?[0-9]+),([0-9]+)\s*$")
-_SPELLED = {  # sign before decimals -> numbers that Python does not read so
+_SPELLED = {  # sign before decimals -> numbers that Python cannot read
     ".": r"^\s*[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?\s*$",
     ",": r"^\s*[-+]?([1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?|[0-9]+,[0-9]+)\s*$",
 }
@@ -231,7 +230,7 @@ class DelimitedTable(Table):
             self.findings += (note,)
 
     def _odd_quotes(self, path: Path, sample: str, delimiter: str) -> tuple[Finding, ...]:
-        """What `check_quotes` finds, with a way out where all rows are as long without quotes."""
+        """Findings of `check_quotes`, with a remedy if all rows have the same length without quotes."""
         if not self._quoted:
             return ()
         even = len({len(row) for _, row in _rows(sample, delimiter, quoted=False) if row}) == 1
@@ -245,7 +244,7 @@ class DelimitedTable(Table):
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Batches of up to 1 MiB of text, or 8 MiB once a row is longer."""
-        n = 0  # rows given so far
+        n = 0  # rows yielded so far
         for block in (min(USUAL_BLOCK, BLOCK), BLOCK):
             seen = 0
             try:
@@ -262,7 +261,7 @@ class DelimitedTable(Table):
     def _batches(self, columns: tuple[str, ...], block: int) -> Iterator[Arrow]:
         """The rows in blocks of some bytes.
 
-        No handler of invalid rows: one of Arrow's threads lets go of it after the last row, and aborts the process if
+        No handler of invalid rows: one of Arrow's threads releases it after the last row, and aborts the process if
         that is just ending.
         """
         numbered = [f"{i}" for i in range(len(self.columns))]
@@ -314,12 +313,12 @@ class DelimitedTable(Table):
 
 
 def _is_too_long(error: Exception) -> bool:
-    """Whether a row was longer than a block, as Arrow says it."""
+    """Return whether Arrow's error says that a row is longer than a block."""
     return "straddling" in str(error) or "out of sync" in str(error)
 
 
 def _begin(sample: str, skip: int | None) -> tuple[int, str, str]:
-    """Lines before the first row, the sample behind them, and the delimiter that the first line says."""
+    """Number of lines before the first row, the sample after them, and the delimiter that the first line states."""
     blank = _BLANK_LINES.match(sample)
     assert blank is not None
     before, sample, stated = len(_LINE_END.findall(blank.group())), sample[blank.end() :], ""
@@ -335,7 +334,7 @@ def _begin(sample: str, skip: int | None) -> tuple[int, str, str]:
 
 
 def _is_plain(rows: list[list[str]]) -> bool:
-    """Whether the first row plainly holds names: filled, different, no numbers, and none again in its column."""
+    """Return whether the first row surely holds names: filled, different, no numbers, not repeated below."""
     first, *below = rows
     if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
         return False
@@ -347,10 +346,10 @@ def _is_plain(rows: list[list[str]]) -> bool:
 
 
 def _decimals(cells: list[str], stated: str | None, delimiter: str) -> tuple[str, str]:
-    """The sign before decimals in a column of numbers some of which are not read as they stand, and such a cell.
+    """The sign before decimals in a column of numbers that Python cannot all read, and a cell that is ambiguous.
 
-    The sign is "" where all can be read, or some are no numbers; the cell where it may be the other sign. Codes of
-    several classes, as 1,3, would all ascend.
+    The sign is "" if all can be read, or some are no numbers; the cell is "" if none is ambiguous. Codes of several
+    classes, such as 1,3, would all ascend.
     """
     grouped, spelled = ([cell for cell in cells if re.match(_SPELLED[sign], cell)] for sign in ".,")
     if stated != "," and grouped and len(grouped) + sum(bool(NUMBER.match(cell)) for cell in cells) == len(cells):
@@ -366,7 +365,7 @@ def _decimals(cells: list[str], stated: str | None, delimiter: str) -> tuple[str
 
 
 def _thousands(column: str, example: str, undecided: bool) -> Finding:
-    """What to say of commas that were read as parting thousands; ``example``: a cell where they may be decimal ones."""
+    """Finding on commas read as separators of thousands; ``example``: a cell in which one may be a decimal comma."""
     sentence = "Commas that part the thousands of numbers were left out"
     if not example or not undecided:
         return Finding("thousands", "note", sentence, column=column)
@@ -377,7 +376,7 @@ def _thousands(column: str, example: str, undecided: bool) -> Finding:
 
 
 def _rows(sample: str, delimiter: str, quoted: bool) -> list[tuple[int, list[str]]]:
-    """The line in which each of the first 200 rows ends, and its cells; one too long for Python's reader ends them."""
+    """Last line and cells of each of the first 200 rows, up to one that is too long for Python's reader."""
     rows: list[tuple[int, list[str]]] = []
     try:
         reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quoting=0 if quoted else 3)
@@ -389,7 +388,7 @@ def _rows(sample: str, delimiter: str, quoted: bool) -> list[tuple[int, list[str
 
 
 def _find_delimiter(cut: Callable[[str], list[tuple[int, list[str]]]], suffix: str, sample: str) -> str:
-    """The delimiter that cuts most rows into the same number (above one) of cells as the first, or as most."""
+    """The delimiter that splits most rows into as many cells (above one) as the first, or as most."""
     candidates = ("\t", *(d for d in _DELIMITERS if d != "\t")) if suffix == ".tsv" else _DELIMITERS
     sizes = {d: [len(row) for _, row in cut(d) if row] for d in candidates}
     best, best_share = "", 0.0

@@ -1,4 +1,4 @@
-"""Where a delimited file's column names are: below a title, in the first row, above rows that explain them, nowhere."""
+"""Find the column names of a delimited file: in the first row, below a title, above rows that explain them, or none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crowdcore.data.report import Finding, plural
 
 NUMBER = re.compile(r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*$")
 KNOWN = {"task", "worker", "label", "item", "annotator", "rater", "text", "gold", "id"}  # words that are names
-_TITLES = 10  # rows above the column names, at most
+_TITLES = 10  # most rows above the column names
 RESPONSES = {"Response", "Open-Ended Response"}
 _EXPLAINS = re.compile(
     r'^\s*(\{\s*"ImportId"\s*:|:?-{2,}:?\s*$|\(.*\)$|\[[^"]*\]$)'
@@ -25,8 +25,8 @@ class Header(NamedTuple):
         skip: rows above the names, such as a title.
         named: whether there is a row of names.
         extra: rows below the names that explain them.
-        findings: what was decided by content.
-        joined: the names, where two rows say each.
+        findings: decisions by content.
+        joined: the names, if each stands in two rows.
     """
 
     skip: int
@@ -37,7 +37,7 @@ class Header(NamedTuple):
 
 
 def find_header(rows: list[list[str]], known: set[str], header: bool | None, extra: int | None, titles: bool) -> Header:
-    """Decide by content, where the settings ``header`` and ``extra`` do not say it.
+    """Decide by content what the settings ``header`` and ``extra`` leave open.
 
     ``rows`` are the first that are not blank; ``known`` are names of columns that play a role, in lower case.
     """
@@ -78,7 +78,7 @@ JOINT = "__"
 
 
 def _join_header_rows(rows: list[list[str]]) -> tuple[str, ...]:
-    """Names in two rows: groups, each above several columns, and what comes again below each of them; or nothing."""
+    """Names in two rows: groups, each above several columns, and names repeated below each group; else empty."""
     if len(rows) < 4 or len({*map(len, rows[:4])}) > 1 or len(rows[0]) < 5:
         return ()
     groups, names = ([cell.strip() for cell in row] for row in rows[:2])
@@ -93,7 +93,7 @@ def _join_header_rows(rows: list[list[str]]) -> tuple[str, ...]:
 
 
 def explains(row: list[str], below: list[list[str]]) -> bool:
-    """Whether a row below the names explains them: as forms do, by units in brackets, or as a line."""
+    """Return whether a row below the names explains them: as in forms, by units in brackets, or as a rule."""
     filled = [cell for cell in row if cell.strip()]
     if len(filled) > 2 and not row[0].strip() and {*filled} <= RESPONSES:
         return True  # SurveyMonkey's second row
@@ -116,13 +116,13 @@ def _filled(row: list[str]) -> int:
 
 
 def _is_title(row: list[str], width: int, below: bool) -> bool:
-    """Whether a row is half empty, says one name over half of the columns, or is short ``below`` a title."""
+    """Return whether a row is half empty, repeats names in half of the columns, or is short ``below`` a title."""
     filled = [cell.strip() for cell in row if cell.strip()]
     return len(filled) <= width // 2 or 2 * len({*filled}) <= len(filled) or (below and len(row) < width)
 
 
 def _title_rows(rows: list[list[str]], known: set[str]) -> int:
-    """How many rows stand above the names: not half as full as the rows below, and unlike them."""
+    """Number of rows above the names: less than half as full as the rows below, and unlike them."""
     widths = [*map(len, rows)]
     width = Counter(widths).most_common(1)[0][0]
     if len(rows) > 3 and set(widths[1:]) == {width} != {widths[0]} and all(map(NUMBER.match, rows[0])):
@@ -144,7 +144,7 @@ def _title_rows(rows: list[list[str]], known: set[str]) -> int:
 
 
 def _first_row(rows: list[list[str]], known: set[str]) -> tuple[bool, Finding | None]:
-    """Whether the first row holds names, and what to say where it could be otherwise."""
+    """Return whether the first row holds names, and a finding if that is doubtful."""
     first = [cell.strip() for cell in rows[0]]
     below = [[row[i].strip() for row in rows[1:] if i < len(row) and row != rows[0]] for i in range(len(first))]
     below = [[cell for cell in column if cell] for column in below]
@@ -169,7 +169,7 @@ def _first_row(rows: list[list[str]], known: set[str]) -> tuple[bool, Finding | 
 
 
 def _same_shape(cell: str, column: list[str]) -> bool:
-    """Whether a cell is spelled like most of its column but for the digits, of which there are some: ``img07``."""
+    """Return whether a cell with digits is spelled like most of its column but for them: ``img07``."""
     shape = re.sub("[0-9]+", "#", cell)
     return "#" in shape and 2 * sum(re.sub("[0-9]+", "#", other) == shape for other in column) > len(column)
 
@@ -181,7 +181,7 @@ def _no_header(why: str) -> Finding:
 
 
 def _numbers(first: list[str], below: list[list[str]]) -> tuple[bool, Finding | None]:
-    """The same of a row of numbers: names where no numbers stand below, and where pandas counted its columns."""
+    """The same for a row of numbers: names if no numbers are below, or if they are pandas' column numbers."""
     if all(below) and not any(NUMBER.match(cell) for column in below for cell in column):
         return True, None
     n = len(first)

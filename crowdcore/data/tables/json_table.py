@@ -24,13 +24,13 @@ MAX_JSON = 256 << 20  # a JSON document has to be held as a whole
 MAX_LINE = 16 << 20
 BATCH = 1 << 16
 KEY, VALUE = "key", "value"
-"""What a record of a document of records by name is called, and what it holds."""
+"""Columns of the name and the content of each record, in a document of records by name."""
 RECORDS = 'Save a list of records, [{"task": …, "worker": …, "label": …}, …]; in pandas: df.to_json(orient="records").'
-_NAMES = ("id", "_id", "value", "username", "name", "label", "text", "title")  # of a thing, the most telling first
+_NAMES = ("id", "_id", "value", "username", "name", "label", "text", "title")  # fields that name a record, best first
 
 
 class JsonTable(Table):
-    """Records with names; a name that a record lacks is missing there, and values are read as text."""
+    """Records with fields; a field that a record lacks is missing there, and values are read as text."""
 
     def __init__(self, content: Content) -> None:
         self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
@@ -68,13 +68,13 @@ class JsonTable(Table):
 
     @cached_property
     def is_keyed(self) -> bool:
-        """Whether the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
+        """Return whether the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
         values = [*self.document.values()] if not self._lines and isinstance(self.document, dict) else []
         return len(values) > 1 and (all(isinstance(value, dict) for value in values) or _are_records(values))
 
     @property
     def is_one_record(self) -> bool:
-        """Whether the document is a record."""
+        """Return whether the document is a record."""
         return not self._lines and isinstance(self.document, dict) and not self.is_keyed
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -136,7 +136,7 @@ class JsonTable(Table):
 
 
 def _rows_as_records(document: Any) -> Any:
-    """A list of rows of plain values as records, called by the first row if it holds names; others as they are."""
+    """A list of rows of plain values as records, with fields named by the first row if it can; others unchanged."""
     rows = document if isinstance(document, list) and all(isinstance(row, list) for row in document) else []
     if len({*map(len, rows)}) != 1 or any(isinstance(cell, (dict, list)) for row in rows for cell in row):
         return document
@@ -148,7 +148,7 @@ def _rows_as_records(document: Any) -> Any:
 
 
 def _are_records(values: list[Any]) -> bool:
-    """Whether a document's values are lists of records with the same names, or of the same few plain values."""
+    """Return whether all values are lists of records with the same fields, or of the same few plain values."""
     if not all(isinstance(value, list) and value for value in values):
         return False
     entries = [entry for value in values for entry in value]
@@ -159,7 +159,7 @@ def _are_records(values: list[Any]) -> bool:
 
 
 def name_in(value: Any) -> Any:
-    """The name or value that a small record is about, such as ``{"id": 3, "email": …}``; anything else as it is."""
+    """The id or value in a small record such as ``{"id": 3, "email": …}``; anything else unchanged."""
     if isinstance(value, dict) and value.keys() <= {*_NAMES, "url", "email"}:
         plainly = not any(isinstance(part, (dict, list)) for part in value.values())
         return next((value[key] for key in _NAMES if key in value and plainly), value)
@@ -167,7 +167,7 @@ def name_in(value: Any) -> Any:
 
 
 def _keyed(name: str, record: Any) -> dict[str, Any]:
-    """A record with its name; one of plain values, which may be a map of workers to labels, as it is."""
+    """A record with its name; one of plain values, which may map workers to labels, stays in one field."""
     if isinstance(record, list):
         return {KEY: name, VALUE: record}
     nests = any(isinstance(value, (dict, list)) for value in record.values())
@@ -175,10 +175,10 @@ def _keyed(name: str, record: Any) -> dict[str, Any]:
 
 
 def _parsed(line: str) -> Any:
-    """A line of JSON; no name of its records stands twice."""
+    """A line of JSON; refuses a record with a repeated field."""
     try:
         value = from_json(line, cache_strings="keys")  # at least twice as fast as `json`
-    except ValueError:  # among others of half a surrogate pair, which `json` reads
+    except ValueError:  # for example a lone surrogate, which `json` reads
         value = json.loads(line)
     if isinstance(value, dict) and line.count(":") == len(value):
         return value
@@ -186,7 +186,7 @@ def _parsed(line: str) -> Any:
 
 
 def _record(pairs: list[tuple[str, Any]]) -> Any:
-    """A JSON object, each of whose names stands there once."""
+    """A JSON object; refuses a repeated field."""
     if len(pairs) == 1 and pairs[0][0].startswith("$"):
         return pairs[0][1]  # MongoDB's {"$oid": …}
     record = dict(pairs)
@@ -197,7 +197,7 @@ def _record(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def read_json(cell: object, otherwise: Any) -> Any:
-    """What a text of JSON says; ``otherwise`` of what is none."""
+    """The value of a JSON text; ``otherwise`` if it is none."""
     try:
         return json.loads(cell) if isinstance(cell, str) else otherwise
     except (ValueError, RecursionError):
@@ -219,11 +219,11 @@ def text_of_json(value: object) -> str | None:
 
 _JOINTS = "|;,"
 _SHORT = 30  # letters of a label
-_LEAST = 4  # rows below which lists of the same length say nothing
+_LEAST = 4  # fewer rows of lists of the same length are no evidence
 
 
 def nested_columns(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> dict[str, str]:
-    """Column -> what joins its entries, nothing where cells are written as JSON or as Python does.
+    """Column -> separator of its entries, "" where cells are written in JSON or Python.
 
     Joined lists are recognised by another column that has as many entries in each row.
     """
@@ -242,7 +242,7 @@ def nested_columns(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> dic
 
 
 def _repeat(column: Sequence[str], joint: str) -> bool:
-    """Whether a third of the cells name the same again, as labels of workers and no classes of one answer."""
+    """Return whether a third of the cells repeat an entry, as labels of workers do, but not classes of one answer."""
     lists = [[part.strip() for part in cell.split(joint)] for cell in column if joint in cell]
     short = all(len(part) < _SHORT for parts in lists for part in parts)
     return short and len(lists) >= _LEAST and 3 * sum(len({*parts}) < len(parts) for parts in lists) > len(column)
@@ -254,7 +254,7 @@ def _are_brackets(column: Sequence[str]) -> bool:
 
 
 def decoded(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """The record of a row with lists and records in place of their text; what cannot be read stays text."""
+    """The record of a row with lists and records in place of their text; unreadable ones stay text."""
     return {name: _decoded(value, columns[name]) if name in columns else value for name, value in record.items()}
 
 

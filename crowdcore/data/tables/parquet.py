@@ -18,9 +18,9 @@ from crowdcore.data.tables.base import Arrow, Table
 
 BATCH_CELLS = 3 << 17
 BATCH_ROWS = 1 << 17
-PAGES = 1 << 16  # bytes of a column that are read at once
-CELL = 24  # bytes that reading takes for every cell, names included: measured on five labels a task
-MAX_TEXT = 512 << 20  # bytes of text that a column of a batch may expand to
+PAGES = 1 << 16  # bytes of a column read at once
+CELL = 24  # bytes of memory for every cell, names included: measured on five labels a task
+MAX_TEXT = 512 << 20  # most bytes of text in a column of a batch
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
@@ -60,7 +60,7 @@ class ParquetTable(Table):
     def encode(
         self, columns: tuple[str, ...], keep: tuple[str, ...] = (), listed: Mapping[str, Arrow] = MappingProxyType({})
     ) -> tuple[dict[str, Codes], Arrow | None]:
-        """Like `Table.encode`, column by column: what the file's reader keeps of one is gone before the next."""
+        """Like `Table.encode`, column by column, so that the file's reader frees each one before the next."""
         self._check_size((*columns, *keep))
         codes: dict[str, Codes] = {}
         for name in columns:
@@ -68,7 +68,7 @@ class ParquetTable(Table):
         return codes, super().encode((), keep)[1] if keep else None
 
     def _check_size(self, columns: tuple[str, ...]) -> None:
-        """Look at how many cells the footer promises."""
+        """Refuse a file with too many cells by its footer."""
         needed = self.n_rows * len(columns) * CELL
         if needed > available_memory():
             raise DataError(
@@ -79,7 +79,7 @@ class ParquetTable(Table):
             )
 
     def _check_expansion(self, columns: tuple[str, ...], size: int) -> None:
-        """A file of some kilobytes can say a long text a billion times: look at what its dictionaries hold."""
+        """Check the dictionaries, by which a file of some kilobytes can repeat a long text a billion times."""
         kinds = {field.name: field.type for field in self._file.schema_arrow}
         text = [n for n in columns if pa.types.is_string(kinds[n]) or pa.types.is_large_string(kinds[n])]
         packed = pq.ParquetFile(self.path, read_dictionary=text, buffer_size=PAGES, pre_buffer=False)

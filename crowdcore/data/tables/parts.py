@@ -1,4 +1,4 @@
-"""Tables made of others: rows of several files one after another, and columns that name a task together."""
+"""Tables made of others: the rows of several files, and columns that name a task together."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class PartsTable(Table):
     """Tables one after another; a column that one of them lacks is empty there.
 
     Args:
-        folder: where they are from.
-        parts: each table, with names and values that are the same in all of its rows.
+        folder: their folder.
+        parts: each table, with the names and values that all of its rows share.
     """
 
     def __init__(self, folder: Path, parts: Sequence[tuple[Table, Mapping[str, str | None]]]) -> None:
@@ -70,7 +70,7 @@ class JoinedTable(Table):
         parts: two or more of its columns.
 
     Raises:
-        MappingError: one of them is not there.
+        MappingError: one of them does not exist.
         DataError: fewer than two different columns, or one of several of the same name.
     """
 
@@ -92,7 +92,7 @@ class JoinedTable(Table):
         yield from self._table.pieces(columns)
 
     def stream(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Those of the table, its cells filled, with the joined column where it is asked for."""
+        """The pieces of the table, its cells filled, with the joined column if it is requested."""
         own = columns
         if self.joined in columns:
             own = tuple(dict.fromkeys(c for c in (*columns, *self.parts) if c != self.joined))
