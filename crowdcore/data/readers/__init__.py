@@ -42,7 +42,7 @@ _SIDES = (  # names of two columns, of which the last words differ
 )
 _LOOKED_AT = 8  # columns
 _ANY = Signature(1.0, "table json json-lines text folder")
-# A reader without a signature, such as that of a plug-in, is asked about every source.
+# A reader without a signature, such as that of a plug-in, is tried on every source.
 _SIGNATURES = {
     "alt-test": Signature(0.95, "folder"),
     "appen": Signature(0.95, "table", ("_unit_id",)),
@@ -94,7 +94,7 @@ _CERTAIN = 0.95
 
 
 def certain(source: Source, settings: ReadSettings) -> Reader | None:
-    """The plug-in that the settings name, or that is certain of a source; it is asked before a table is looked at."""
+    """The plug-in that the settings name, or that is certain of a source; used before tables are examined."""
     if settings.format is not None:
         return readers[settings.format]() if settings.format in readers.plugins else None
     matches = readers.map(lambda cls: _try(cls(), source, settings), readers.plugins)
@@ -103,7 +103,7 @@ def certain(source: Source, settings: ReadSettings) -> Reader | None:
 
 
 def find_reader(source: Source, settings: ReadSettings) -> Reader:
-    """The reader named in the settings, or the one with the best match by content; refuses what none understands."""
+    """The reader named in the settings, or the best match by content; refuses a source that none recognises."""
     if settings.format is not None:
         return readers.find(settings.format)()
     if settings.turn and source.table is not None and (source.table.delimiter or not source.table.nests):
@@ -144,7 +144,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
 
 
 def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
-    """How columns of unknown names may be read, by their content."""
+    """Remedies for columns of unknown names, by their content."""
     from crowdcore.data.readers.long import proposed
 
     table, rated = source.need_table(), settings.model_copy(update={"kind": "ratings"})
@@ -157,7 +157,7 @@ def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
 
 
 def _several(table: Table, worker: str, label: str) -> tuple[Remedy, ...]:
-    """The first columns that together name a task: with the worker they are different in each row."""
+    """Remedies with the first columns that together may name a task: with the worker they differ in each row."""
     words = {column: table.words(column) for column in table.columns if column not in (worker, label)}
     for size in (2, 3):
         for names in combinations([*words][:_LOOKED_AT], size):
@@ -169,7 +169,7 @@ def _several(table: Table, worker: str, label: str) -> tuple[Remedy, ...]:
 
 
 def _may_fit(name: str, source: Source) -> bool:
-    """Whether a source has the signature of a reader, which is not loaded."""
+    """Return whether a source has the signature of a reader; the reader is not loaded."""
     signature, content, table = _SIGNATURES.get(name, _ANY), source.content, source.table
     kinds: set[str] = {content.kind} if content else set()
     if table is not None:
@@ -190,5 +190,5 @@ def _has_column(columns: tuple[str, ...], name: str) -> bool:
 def _try(reader: Reader, source: Source, settings: ReadSettings) -> tuple[float, Reader]:
     try:
         return reader.fits(source, settings), reader
-    except DataError:  # a column was named that this reader does not have, or two have the name of its own
+    except DataError:  # the settings name a column that this reader lacks, or two columns have the same name
         return 0.0, reader

@@ -1,4 +1,4 @@
-"""Annotations as a reader finds them one after another, tables of tools with a row for each, and what is left out."""
+"""Collect annotations one by one, or read them from tables of tools; and findings on those left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crowdcore.data.tables import JsonTable, Table
 from crowdcore.data.tables.json_table import read_json
 from crowdcore.data.times import iso_time
 
-# Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
+# Code of a finding -> noun of what is left out, and the reason, after its number. Those in _BESIDE are no annotations.
 _REASONS: dict[str, tuple[str, str]] = {
     "several-choices": ("annotation", "with several choices"),
     "no-choice": ("annotation", "without a choice"),
@@ -51,7 +51,7 @@ _REMEDIES = {
 
 
 def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
-    """The finding about what is left out, ``rows`` holding the file row of each."""
+    """The finding on entries left out, at these file ``rows``."""
     noun, reason = _REASONS[code]
     what, lost = f"{plural(len(rows), noun)} {reason}", 0 if code in _BESIDE else len(rows)
     remedies = (_REMEDIES[code],) if code in _REMEDIES else ()
@@ -59,13 +59,13 @@ def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
 
 
 def ground_truth(rows: IntArray, n: int) -> Finding:
-    """The finding about annotations that are gold, ``n`` annotations of the dataset each being lost to it."""
+    """The finding on annotations that are gold, each of which stands for ``n`` annotations of the dataset."""
     what = f"{plural(len(rows), 'annotation')} marked as ground truth"
     return make_change("ground-truth", what, "be gold, and count for no worker", rows, left_out=n)
 
 
 def without_labels(what: str, names: Collection[str]) -> list[Finding]:
-    """The finding about workers or tasks all of whose annotations are left out."""
+    """The finding on workers or tasks without a remaining annotation."""
     if not names:
         return []
     examples = tuple(names)[:5]
@@ -87,7 +87,7 @@ def as_record(value: object) -> Mapping[str, Any]:
 
 
 def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """The value of the first of some names that a record has; None if it has none."""
+    """The value of a record's first field among some names; None if it has none."""
     for name in names:
         if name in record:
             return record[name]
@@ -114,7 +114,7 @@ def text_of(value: object) -> str | None:
 
 
 def media_of(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Text, image and sound among the named fields of a task; a single text under any name is the text."""
+    """Text, image and sound among the fields of a task; a single text under any name is the text."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
     media = {}
     for kind in MEDIA:
@@ -131,18 +131,18 @@ def records(source: Source) -> Iterator[dict[str, Any]]:
         yield from table.records()
         return
     for chunk in table.stream(table.columns):
-        for batch in chunk.to_batches(1 << 11):  # the first rows alone are often looked at
+        for batch in chunk.to_batches(1 << 11):  # often only the first rows are used
             yield from batch.to_pylist()
 
 
 @dataclass
 class Answers:
-    """Columns as they grow, one entry per annotation, with the tasks and what is left out.
+    """Growing columns with one entry per annotation, the tasks, and the entries left out.
 
     Args:
-        source: where they are from.
-        settings: whether annotations of several choices are kept; columns cannot be chosen.
-        columns: role -> the name of what plays it in this format.
+        source: the source of the annotations.
+        settings: they say whether annotations of several choices are kept; columns cannot be chosen.
+        columns: role -> name of its column or field in this format.
     """
 
     source: Source
@@ -172,7 +172,7 @@ class Answers:
                 raise SettingError(role, what, name, remedies=(remedy,))
 
     def task_name(self, given: object, number: int) -> str:
-        """Name of a task: its id, or else its number."""
+        """Name of a task: its id, else its number."""
         name = text_of(given)
         if name:
             self.ids.add(name)
@@ -194,7 +194,7 @@ class Answers:
         when: object = None,
         swapped: bool | None = None,
     ) -> None:
-        """One annotation: kept if it is one choice."""
+        """Add an annotation; it is kept if it is a single choice."""
         chosen = list(dict.fromkeys(name for choice in choices if (name := text_of(choice))))
         if len(chosen) > 1 and self.settings.multi_select == "keep":
             chosen = ["|".join(sorted(chosen))]
@@ -210,25 +210,25 @@ class Answers:
         self.swapped.append(swapped)
 
     def leave_out(self, code: str, row: int, worker: object = None) -> None:
-        """Count an entry that is left out, and its worker; codes are in ``_REASONS``."""
+        """Count an entry that is left out, and its worker; ``code`` is one of ``_REASONS``."""
         self.dropped.setdefault(code, []).append(row)
         if (name := text_of(worker)) is not None:
             self.seen[name] = None
 
     def list_task(self, task: str, **known: str | None) -> None:
-        """Add attributes of a task (``split``, ``text``, ``image``, ``audio``); the first value counts."""
+        """Add attributes of a task (``split``, ``text``, ``image``, ``audio``); the first value of each counts."""
         about = self.tasks.setdefault(task, {})
         for name, value in known.items():
             if value:
                 about.setdefault(name, value)
 
     def add_gold(self, row: int, task: str, label: str) -> None:
-        """An annotation that is a true class of its task; if they contradict each other none counts."""
+        """Add a true class of a task; if several contradict each other, none counts."""
         self.gold.setdefault(task, {}).setdefault(label, row)
         self.truths.append(row)
 
     def raw(self, form: str, **more: Any) -> Raw:
-        """All of it as the validation takes it."""
+        """Everything as `Raw`."""
         table = self.source.table
         left = tuple(left_out(code, self._file_rows(rows)) for code, rows in self.dropped.items())
         if not self.row:
@@ -259,7 +259,7 @@ class Answers:
         )
 
     def _file_rows(self, numbers: Sequence[int]) -> IntArray:
-        """Rows of the file, of which records count only those that do not say the names of the columns again."""
+        """Rows of the file by number of record, since records do not count rows that repeat the column names."""
         rows = self.source.table.rows if self.source.table else None
         return np.array(numbers, np.int64) if rows is None else rows[np.array(numbers, np.int64) - 1]
 
@@ -291,14 +291,14 @@ class Answers:
         return RawTasks.of({**part, "task": encode(strings(about))}, True, escaped)
 
 
-_BUTTONS = "buttons"  # the question of all buttons with names of their own
+_BUTTONS = "buttons"  # the question of all buttons of different names
 
 
 def chosen(content: Any) -> dict[str, list[str]]:
     """Question -> chosen options; boxes, entities and polygons are ignored.
 
     A classifier answers ``{"label": "cat"}``, one for several classes ``{"labels": ["cat", "dog"]}``, buttons of one
-    name ``{"cat": true, "dog": false}``, other inputs a text. Buttons with names of their own (``{"cat": {"on": true},
+    name ``{"cat": true, "dog": false}``, other inputs a text. Buttons of different names (``{"cat": {"on": true},
     "dog": {"on": false}}``: radio buttons of a group, or checkboxes) are a question of yes and no each, and together
     the question ``buttons``: the form does not say which belong together.
 
@@ -338,7 +338,7 @@ def _options(answer: Any) -> list[Any] | None:
 
 
 def only_question(questions: Iterable[str], source: Source, settings: ReadSettings, roles: Mapping[str, str]) -> str:
-    """The question named in the settings, or the only one."""
+    """The question named in the settings, else the only one."""
     names = list(questions)
     if settings.label is None and len(names) == 1:
         return names[0]
@@ -351,7 +351,7 @@ def only_question(questions: Iterable[str], source: Source, settings: ReadSettin
 
 
 def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:
-    """The note about the questions that are not read."""
+    """The note on questions that are not read."""
     others = [name for name in questions if name != chosen]
     if not others:
         return []
@@ -379,9 +379,9 @@ def input_roles(columns: Iterable[str], prefix: str) -> dict[str, str]:
 def read_export(
     form: str, source: Source, settings: ReadSettings, roles: Mapping[str, str], when: str | None, seconds: str = ""
 ) -> Raw:
-    """Read a table whose columns are known by role; columns named in the settings win.
+    """Read a table whose columns are known by role; columns named in the settings take precedence.
 
-    ``when`` is the column of an annotation's time, kept as ``timestamp`` in ISO 8601, ``seconds`` that of its duration.
+    ``when`` is the column of an annotation's time, stored as ``timestamp`` in ISO 8601; ``seconds`` that of its length.
     """
     known = {role: column for role, column in roles.items() if getattr(settings, role) is None or role == "label"}
     raw = read_annotations(source.need_table(), settings.model_copy(update=known), form)
@@ -401,7 +401,7 @@ def read_export(
 def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: ReadSettings) -> Raw:
     """Read the cells of the label column; rows of several choices, or of none, are left out and reported.
 
-    ``choices`` returns the choices in a cell, None if it holds something else.
+    ``choices`` returns the choices in a cell, None for other content.
     """
     cells = [choices(cell) for cell in raw.label.values.to_pylist()]
     merge = settings.multi_select == "keep"
@@ -425,13 +425,13 @@ def listed(cell: str) -> list[str] | None:
 
 
 def joined(choices: Iterable[str]) -> str:
-    """A single choice as it is written; several, in order, with ``|`` between them."""
+    """A single choice as written; several sorted, with ``|`` between them."""
     names = {*choices}
     return "|".join(sorted(name.strip() for name in names)) if len(names) > 1 else next(iter(names))
 
 
 def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settings: ReadSettings) -> Raw:
-    """Report the rows that a tool flags by a value of ``bad``, in lower case; leave them out if the settings say so."""
+    """Report rows that a tool flags by a value of ``bad`` (in lower case); drop them if the settings say so."""
     if column not in table.columns:
         return raw
     flags = table.encode((column, raw.roles["task"]))[0][column]
@@ -450,7 +450,7 @@ def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settin
 
 
 def _drop_rows(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = None) -> Raw:
-    """The rows for which no reason (code -> (n,) flags) speaks; each row is reported once."""
+    """Drop the rows that a reason (code -> (n,) flags) applies to; each row is reported once."""
     keep = np.ones(len(raw.task), bool)
     findings: list[Finding] = []
     for code, flags in reasons.items():

@@ -1,4 +1,4 @@
-"""Where records hold the labels of several workers, recognised by their first ones."""
+"""Layout of records that hold the labels of several workers, recognised by the first records."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Kind = Literal["records", "map", "lists", "places", "counts"]
 
 @dataclass(frozen=True)
 class Layout:
-    """Which field of a record holds labels.
+    """The field of a record that holds labels.
 
     Args:
         kind: a list of ``records``; a ``map`` of worker to label; ``lists`` of workers and of labels; ``places``
             without a worker; ``counts`` of each label.
         field: the field, or the list of labels.
         worker, label: keys of its records, or the list of workers.
-        task: the key of its records that names the task; None: the record does.
-        sure: whether nothing else is likely.
-        questions: keys of its records that may all be the label: one is to be chosen.
+        task: the key of its records that names the task; None: the outer record is the task.
+        sure: whether no other layout is likely.
+        questions: keys of its records that may all be the label, one of which has to be chosen.
     """
 
     kind: Kind
@@ -43,14 +43,14 @@ class Layout:
 
     @property
     def may_turn(self) -> bool:
-        """Whether no name tells that the records are tasks, and what they hold apart are workers."""
+        """Return whether no name shows that the records are tasks and their entries workers."""
         words = {*plain(self.worker or "").split("_")}
         unnamed = self.worker is not None and not is_named(self.worker, "worker") and not words & PEOPLE
         return self.kind in ("map", "places") or (self.kind == "records" and unnamed)
 
 
 def is_named(name: str, role: str) -> bool:
-    """Whether a name, or its last words, is one of a role; also in the plural."""
+    """Return whether a name, or its last words, is an alias of a role, also in the plural."""
     words = plain(name).split("_")
     single = [*words[:-1], words[-1].removesuffix("s")]
     known = (*ALIASES[role], *(RATING_ALIASES if role == "label" else ()))
@@ -58,7 +58,7 @@ def is_named(name: str, role: str) -> bool:
 
 
 def entries(value: Any) -> list[Any]:
-    """What a field lists: records with plain values, or plain values; pairs are records with the names 1 and 2."""
+    """Entries of a field: records with plain values, or plain values; pairs are records with the names 1 and 2."""
     columns = isinstance(value, Mapping) and all(isinstance(v, list) for v in value.values())
     if columns and len({len(v) for v in value.values()}) == 1:  # as Arrow and the Hub write lists of records
         value = [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
@@ -74,7 +74,7 @@ def entries(value: Any) -> list[Any]:
 
 
 def _is_labelled(value: Any) -> bool:
-    """Whether a record of plain values has a label."""
+    """Return whether a value is a record of plain values with a label."""
     labelled = isinstance(value, Mapping) and any(is_named(name, "label") for name in value)
     return labelled and not any(map(_is_nested, value.values()))
 
@@ -91,7 +91,7 @@ def _flat(entry: Any) -> Any:
 
 
 def find_layout(records: Sequence[Record], settings: ReadSettings) -> Layout | None:
-    """The field with the labels; None: there is none, or each record has one worker and one label."""
+    """The field with the labels; None if there is none, or each record has one worker and one label."""
     fields = {name: [r[name] for r in records if r.get(name) is not None] for name in dict.fromkeys(chain(*records))}
     if all(any(is_named(n, role) and not any(map(_is_nested, v)) for n, v in fields.items()) for role in _ONE):
         return None
@@ -123,7 +123,7 @@ def _distinct(values: Iterable[Any]) -> int:
 
 
 def _few(values: Iterable[Any]) -> bool:
-    """Whether there are at least two different values, and few enough to be labels."""
+    """Return whether there are at least two different values, and few enough to be labels."""
     given = [value for value in values if value is not None]
     return 1 < _distinct(given) <= max(_FEW, len(given) // 10)
 
@@ -131,9 +131,9 @@ def _few(values: Iterable[Any]) -> bool:
 def _of_records(
     name: str, parts: list[list[Record]], n_records: int, by_person: bool, settings: ReadSettings
 ) -> Layout | None:
-    """The keys of the records in a field that are worker and label, and task if there is one record.
+    """The keys of worker and label in the records of a field, and that of the task if there is one record.
 
-    ``by_person``: the records around name a worker, so that what their entries tell apart are tasks.
+    ``by_person``: the outer records name a worker, so that their entries are tasks.
     """
     every = list(chain(*parts))
     keys = [k for k in dict.fromkeys(chain(*every)) if any(e.get(k) is not None for e in every)]
@@ -185,14 +185,14 @@ def _of_lists(plainly: dict[str, list[list[Any]]], records: Sequence[Record], se
 
 
 def _like_workers(parts: list[list[Any]]) -> bool:
-    """Whether values are different in each list and come back in others."""
+    """Return whether values differ in each list and recur in others."""
     every = list(chain(*parts))
     different = all(_distinct(part) == len(part) for part in parts) and all(isinstance(v, str) for v in every)
     return different and max(map(len, parts)) > 1 and 2 * _distinct(every) <= len(every)
 
 
 def _of_map(name: str, maps: list[Record], settings: ReadSettings) -> Layout | None:
-    """A map of workers to labels, or of labels to counts; None: of something else, such as the text of a task."""
+    """A map of workers to labels, or of labels to counts; None for other maps, such as the text of a task."""
     if settings.format in ("counts", "nested"):
         return Layout("counts" if settings.format == "counts" else "map", name)
     numbers = [v for m in maps for v in m.values() if v is not None]

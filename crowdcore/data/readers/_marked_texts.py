@@ -1,4 +1,4 @@
-"""Texts with marked spans as a reader finds them one after another; every token becomes a task, its tag the label."""
+"""Collect texts with marked spans one by one; every token becomes a task, and its tag the label."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _NOTES = {
     "span-blanks": "with spaces at the ends, which belong to no token",
     "span-utf16": "with offsets in UTF-16 units, read by the words that the file gives with them",
 }
-_TEXTS = 4096  # whose words are Python strings at once
+_TEXTS = 4096  # texts whose words are Python strings at once
 _CORRECT = "Offsets count characters from 0; the end is the position after the last character."
 
 
 @dataclass
 class MarkedTexts(Answers):
-    """`Answers` that are spans: `mark` takes those of a worker in a text.
+    """`Answers` that are spans: `mark` adds those of a worker in a text.
 
     Args:
-        unmarked: whether texts in which a worker marked nothing are kept, where the settings do not say.
+        unmarked: whether texts in which a worker marked nothing are kept, unless the settings say so.
     """
 
     unmarked: str = "keep"
@@ -69,7 +69,7 @@ class MarkedTexts(Answers):
         spans: Sequence[Span],
         tokens: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """The spans that a worker marked in a text."""
+        """Add the spans that a worker marked in a text."""
         number = self._text(row, task, worker, text, tokens)
         if number is None:
             return
@@ -84,20 +84,20 @@ class MarkedTexts(Answers):
         self.tags.extend(marked.tags)
 
     def mark_truth(self, row: int, task: str, text: object, spans: Sequence[Span]) -> None:
-        """Spans of a text that are its gold; if they contradict each other none count."""
+        """Add spans that are the gold of a text; if they contradict each other, none count."""
         number = self._text(row, task, None, text, None)
         if number is not None:
             self.true_tags.setdefault(number, []).append((row, self._tag(row, number, spans, "gold").tags))
 
     def refuse(self, code: str, row: int, worker: object, text: object) -> None:
-        """One worker's spans of a text that are not taken in: the tags that they would be are counted."""
+        """Leave out a worker's spans of a text, and count the tags that they would be."""
         self.leave_out(code, row, worker)
         self.lost[code] = self.lost.get(code, 0) + (len(Text.of(text)) if isinstance(text, str) else 0)
 
     def _text(
         self, row: int, task: str, worker: object, text: object, tokens: Sequence[tuple[int, int]] | None
     ) -> int | None:
-        """Number of a text; None where there is none, or another one than before."""
+        """Number of a task's text; None if it has none, or another one than before."""
         if not isinstance(text, str):
             self.leave_out("no-text", row, worker)
             self.lost.setdefault("no-text", 0)
@@ -125,7 +125,7 @@ class MarkedTexts(Answers):
         return marked
 
     def raw(self, form: str, **more: Any) -> Raw:
-        """All of it as the validation takes it: a row for each worker and token."""
+        """Everything as `Raw`, with a row for each worker and token."""
         left = self._findings()
         if not self.row or not self.types:
             reasons = f": {'; '.join(f.sentence for f in left)}" if left else ""
@@ -137,8 +137,8 @@ class MarkedTexts(Answers):
         words = pa.concat_arrays([strings(w for n in block for w in self.texts[n].words()) for block in blocks])
         n_texts, self.texts = len(self.texts), []
         if n_texts > _TEXTS:
-            gc.collect()  # tuples that Python keeps for later else hold the memory around them
-        release_memory()  # the texts go before the arrays come
+            gc.collect()  # free tuples that Python caches, which keep the memory around them
+        release_memory()  # of the texts, before the arrays are made
         start = np.concatenate([[0], np.cumsum(lengths)])
         place = np.full(n_texts, -1)
         place[known] = np.arange(len(known))
@@ -146,14 +146,14 @@ class MarkedTexts(Answers):
         names = strings(tasks[number] for number in known)
         ids = token_ids(names, np.repeat(np.arange(len(known), dtype=np.int32), lengths), start)
         every = Codes(ids, np.arange(len(ids), dtype=np.int32))
-        release_memory()  # and what made their names
+        release_memory()  # of what their names were made of
         kinds = sorted(self.types)
         classes = ("O", *(f"{part}-{kind}" for kind in kinds for part in "BI"))
         code = np.zeros(2 * len(kinds) + 2, np.int32)  # of a tag, the last one: none
         for rank, kind in enumerate(kinds):
             code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
         code[-1] = -1
-        small = code.astype(np.min_scalar_type(-len(code)))  # only looked up, never reckoned with
+        small = code.astype(np.min_scalar_type(-len(code)))  # for look-ups only
         tags, self.tags = gather(small, np.frombuffer(self.tags, np.int32)), array("i")
         token, row, tags = _by_token(start, place[of_text], tags)
         given = tags >= 0
@@ -194,7 +194,7 @@ class MarkedTexts(Answers):
         return compact(strings(("O", *(f"{part}-{kind}" for kind in sorted(self.types) for part in "BI"))), true)
 
     def _findings(self) -> list[Finding]:
-        """What is left out and why; the unit is the tag."""
+        """Findings on tags that are left out."""
         findings = [
             replace(left_out(code, self._file_rows(rows)), left_out=self.lost.get(code, 0))
             for code, rows in self.dropped.items()
@@ -225,10 +225,10 @@ class MarkedTexts(Answers):
 
 
 def _by_token(start: IntArray, text: IntArray, tags: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """The tags of texts in the order of the tokens, those of a token in the order of the answers that hold them.
+    """Sort the tags of texts by token, those of a token by answer.
 
-    ``start`` (n_texts + 1,) is the first token of each text, ``text`` (n_answers,) what an answer tags, ``tags`` (n,)
-    the answers' tags, one answer after another. Returns (n,) int32 token, answer and tag.
+    ``start`` (n_texts + 1,) is the first token of each text, ``text`` (n_answers,) the text of each answer, ``tags``
+    (n,) the answers' tags, one answer after another. Returns (n,) int32 token, answer and tag.
     """
     lengths, order = np.diff(start), np.argsort(text, kind="stable").astype(np.int32)
     answers = np.bincount(text, minlength=len(lengths))

@@ -1,7 +1,7 @@
-"""Verdicts of judges, and answers of models, as records of several tools hold them: what is the label, whose, of what.
+"""Verdicts of judges, and answers of models, as several tools record them: their task, worker and label.
 
-A *verdict* says what a judge thinks of an item. A *run* is a model's own answer to an item: the label is the answer
-where all answers are words of one short list, and else whether it was right, with ``right`` as gold everywhere.
+A *verdict* is a judge's opinion of an item. A *run* is a model's own answer to an item: the label is the answer if all
+answers are words of one short list, else whether it was right, with ``right`` as gold everywhere.
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ _OUTCOMES = {
 }
 _MOST, _LONG, _SHOWN = 30, 60, 20  # words of a list, their letters, and questions to choose from
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
-_SAME = 0.98  # share of answers which are right just where they are the target
+_SAME = 0.98  # least share of answers that are scored as right exactly if they are the target
 
 
 class Verdict(NamedTuple):
     """A judge's verdict on an item.
 
     Args:
-        row: where it stands.
-        judge: whose it is.
-        item: what it is about.
-        label: what it says, None: nothing.
-        question: what was asked.
+        row: its row.
+        judge: the judge's name.
+        item: the item's name.
+        label: the verdict, None if there is none.
+        question: the question that was judged.
         gold: the true label.
-        lost: why it is left out, where it says nothing.
-        text: the item.
-        when: when it was given.
+        lost: reason why it is left out, if there is no label.
+        text: content of the item.
+        when: time of the verdict.
         swapped: whether the second of two answers was shown first.
     """
 
@@ -94,15 +94,15 @@ class Run(NamedTuple):
     """A model's answer to an item.
 
     Args:
-        row: where it stands.
+        row: its row.
         part: the task, benchmark or evaluation.
-        item: which item of it.
-        model: who answers.
-        answer: what it is, None: it is not known.
-        target: what it should be.
-        outcome: how it was scored.
-        lost: why it is left out, where nothing of it is known.
-        text: the item.
+        item: the item's name in it.
+        model: the model's name.
+        answer: the answer, None if unknown.
+        target: the right answer.
+        outcome: the score.
+        lost: reason why it is left out, if neither answer nor score is known.
+        text: content of the item.
     """
 
     row: int
@@ -117,7 +117,7 @@ class Run(NamedTuple):
 
 
 def name_of(*parts: object) -> str:
-    """``a / b`` of the parts that are there."""
+    """``a / b`` of the parts that are not missing."""
     return " / ".join(text for part in parts if (text := text_of(part)))
 
 
@@ -129,15 +129,15 @@ def read_verdicts(
     columns: dict[str, str],
     findings: Sequence[Finding] = (),
 ) -> Raw:
-    """The verdicts on one question: the one that the settings name, else that of most judges, which is asked about.
+    """The verdicts on one question: the one that the settings name, else that of most judges, with a question about it.
 
     Args:
         form: the reader's name.
-        source: where they are from.
-        settings: how they are read.
+        source: the source of the verdicts.
+        settings: for reading them.
         verdicts: in the order of the file.
-        columns: role -> what plays it.
-        findings: what was noticed before.
+        columns: role -> its column or field.
+        findings: those so far.
     """
     given = [*verdicts]
     given, left_out = _one_question(given, settings)
@@ -162,12 +162,12 @@ def read_verdicts(
 
 
 def is_asked(verdict: Verdict) -> bool:
-    """Whether it belongs to a question: of an output that was not judged at all, none is known."""
+    """Return whether a verdict has a question; an output that was not judged has none."""
     return bool(verdict.question) or text_of(verdict.label) is not None or isinstance(verdict.label, list)
 
 
 def in_order(words: Collection[str]) -> tuple[str, ...]:
-    """Verdicts from low to high, as they are spelled; nothing where a word is not known."""
+    """Verdicts from low to high, as they are spelled; empty if a word is not known."""
     for order in ORDERS:
         place = {word.casefold(): k for k, word in enumerate(order)}
         if words and all(word.casefold() in place for word in words):
@@ -176,7 +176,7 @@ def in_order(words: Collection[str]) -> tuple[str, ...]:
 
 
 def ordered(words: Collection[str], settings: ReadSettings, ask: bool = True) -> tuple[dict[str, Any], list[Finding]]:
-    """Fields of `Raw` for known words of classes; else a question, if wanted, which of two is the better one."""
+    """Fields of `Raw` for known words of classes; else, if ``ask``, a question which of two is the better one."""
     if order := in_order(words):
         return {"classes": order, "classes_from": "words of verdicts"}, []
     if settings.classes or len(words) != 2 or not ask or any(_NUMBER.fullmatch(word) for word in words):
@@ -216,14 +216,14 @@ def _check_question(settings: ReadSettings, names: Sequence[str]) -> None:
 
 
 def _language(word: str) -> str:
-    """What a word belongs to: numbers, the words of an order, or itself."""
+    """The vocabulary of a word: numbers, the words of an order, or itself."""
     if _NUMBER.fullmatch(word):
         return "a number"
     return next((" ".join(order) for order in ORDERS if word.casefold() in {w.casefold() for w in order}), word)
 
 
 def _one_language(given: list[Verdict]) -> tuple[list[Verdict], list[Finding]]:
-    """The verdicts of judges who have words in common; who uses others only is left out, which is asked about."""
+    """The verdicts of judges who share words; judges who only use others are left out, with a question about it."""
     spoken: dict[str | None, set[str]] = {}
     for verdict in given:
         if word := text_of(verdict.label):
@@ -267,14 +267,14 @@ def read_runs(
 
     Args:
         form: the reader's name.
-        source: where they are from.
-        settings: how they are read: ``question`` names a part, ``label`` is ``answer`` or ``score``.
+        source: the source of the runs.
+        settings: for reading them: ``question`` names a part, ``label`` is ``answer`` or ``score``.
         runs: in the order of the file.
-        columns: role -> what plays it.
-        findings: what was noticed before.
+        columns: role -> its column or field.
+        findings: those so far.
 
     Raises:
-        DataError: the scores are numbers, which say of no answer whether it is right.
+        DataError: the scores are numbers, which do not say whether an answer is right.
     """
     every = [*runs]
     parts = [*dict.fromkeys(run.part for run in every)]
@@ -313,7 +313,7 @@ def _verdict(run: Run, several: bool, label: object, gold: object) -> Verdict:
 
 
 def _are_closed(runs: Sequence[Run]) -> bool:
-    """Whether the answers are words of one short list, and right just where they are the target."""
+    """Return whether the answers are words of one short list, and right exactly if they are the target."""
     known = [run for run in runs if run.answer is not None]
     aimed = [run for run in known if run.target is not None]
     if not aimed or len(aimed) < _SAME * len(known):
@@ -328,7 +328,7 @@ def _are_closed(runs: Sequence[Run]) -> bool:
 
 
 def _wrongly_scored(runs: Iterable[Run]) -> list[int]:
-    """Rows whose answer is the target and was scored as wrong, or the other way round."""
+    """Rows whose answer is the target but scored as wrong, or the other way round."""
     known = (run for run in runs if run.answer is not None and run.target is not None)
     scored = ((run, _OUTCOMES.get(str(text_of(run.outcome)).casefold())) for run in known)
     return [run.row for run, word in scored if word and (word == RIGHT) != (run.answer == run.target)]

@@ -1,4 +1,4 @@
-"""Annotations that stand beside one another in a row, or are counted, and the columns that hold them."""
+"""Tables with several annotations, or counts of them, in a row, and the columns that hold them."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class Block(NamedTuple):
 
 
 def constant(name: str, n: int) -> Codes:
-    """A column that holds one name."""
+    """A column with the same name in each row."""
     return Codes(strings([name] if n else []), np.zeros(n, np.int32))
 
 
 def blank(codes: Codes, missing: Sequence[str] = ()) -> BoolArray:
-    """(n,) where a column holds nothing, or a word that means so."""
+    """(n,) mask of the empty cells of a column, and of words for missing values."""
     void = [name.strip() in ("", *missing) for name in codes.values.to_pylist()]
     return np.append(void, True).astype(bool)[codes.codes]
 
 
 def number_rows(n: int) -> Codes:
-    """Names 1, 2, 3 … of rows that have none."""
+    """Names 1, 2, 3 … for rows without names."""
     return Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
 
 
@@ -64,8 +64,8 @@ def stack(
 ) -> Raw:
     """The blocks' annotations, row by row; one without a label is an empty cell.
 
-    Each block has as many rows as the table, or as ``kept`` of its rows (from 0). ``columns_per_row`` cells of a row
-    count, if not as many as blocks; ``more`` are further fields of `Raw`.
+    Each block has the rows of the table, or the ``kept`` of them (from 0). ``columns_per_row`` is the number of cells
+    of a row, if other than that of blocks; ``more`` are further fields of `Raw`.
     """
     k, n = len(blocks), len(blocks[0].label)
     if not n:
@@ -98,7 +98,7 @@ def empty_cells(n: int, cells: int) -> list[Finding]:
 
 
 def _join_cells(columns: list[Codes], row: Any, place: Any) -> Codes:
-    """One column of the cells at some rows and places."""
+    """Gather the cells at some rows and places into one column."""
     offsets = np.cumsum([0, *(len(codes.values) for codes in columns[:-1])])
     codes = np.column_stack(
         [np.where(c.codes < 0, -1, c.codes + start) for c, start in zip(columns, offsets, strict=True)]
@@ -108,11 +108,11 @@ def _join_cells(columns: list[Codes], row: Any, place: Any) -> Codes:
 
 
 MAX_PLACES = 20_000
-"""Labels of one task at most; more of them are no counts of people."""
+"""Most labels of one task; larger numbers are no counts of people."""
 
 
 def no_workers(n_places: int, *remedies: Remedy) -> Finding:
-    """Finding that labels have places instead of workers."""
+    """The finding that labels have places instead of workers."""
     sentence = (
         f"No worker is named: the labels of a task are numbered, up to {plural(n_places, 'place')}. Agreement and "
         "statistics of classes hold; statements about single workers mean nothing"
@@ -133,11 +133,11 @@ def repeat_labels(
     """Annotations from labels of tasks with the number of workers who gave each.
 
     The n labels of a task go to the workers ``place 1`` … ``place n`` in an order drawn at random (seed 0), so that no
-    place is better at a class than another. Coefficients of agreement that do not tell workers apart (raw agreement,
+    place is better at a class than another. Coefficients of agreement that do not distinguish workers (raw agreement,
     Fleiss' κ, Krippendorff's α, Gwet's AC1) are those of the counts.
 
-    Aligned (k,) are the numbers of ``task`` and class (``label``), how often the one was given to the other, and the
-    file's row; ``more`` are further fields of `Raw`.
+    The arrays (k,) are aligned: numbers of ``task`` and class (``label``), ``count`` of this label of the task, and
+    the file's row; ``more`` are further fields of `Raw`.
     """
     n_tasks, n = len(tasks.task), int(count.sum())
     per_task = np.bincount(task, count, n_tasks).astype(np.int64)
@@ -169,7 +169,7 @@ def repeat_labels(
 
 ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
 ABOUT_PEOPLE = "about a person"
-# Words of a column's name that speak of something else than a worker's labels.
+# Words of a column's name that name something other than a worker's labels.
 _CONTENT_BY_NAME = {
     word: what
     for what, words in {
@@ -189,13 +189,13 @@ _CONTENT_BY_NAME = {
     }.items()
     for word in words.split()
 }
-_WEAK = ("a number", "a time", "text", "an id")  # what labels in words contradict
-_NO_LABELS = ("a time", "text", "an id")  # by name, and no content contradicts it: nothing is lost without them
+_WEAK = ("a number", "a time", "text", "an id")  # contradicted by labels in words
+_NO_LABELS = ("a time", "text", "an id")  # by name, not contradicted by content: left out without a finding
 NUMBER = re.compile(r"[-+]?[0-9]*[.,]?[0-9]+([eE][-+]?[0-9]+)?%?$")
 _FLOAT = re.compile(r"^(-?[0-9]+)\.0+$")
 _OF_OTHERS = {*ALIASES["worker"], *ALIASES["label"], *ALIASES["task"]}
 _PLACES = {*ALIASES["label"], "score", "judgement", "verdict", "stars"}
-FEW = 5  # filled cells below which a column's content says nothing
+FEW = 5  # least filled cells by which a column's content is judged
 SHOWN = 5
 LISTED = 50  # workers' columns in a sentence
 
@@ -207,8 +207,8 @@ class WorkerColumns:
     Args:
         roles: role -> column, of the columns about tasks.
         workers: the workers' columns.
-        aside: column -> what it seems to hold instead.
-        findings: which they are, and what is left aside.
+        aside: column left aside -> its apparent content.
+        findings: on these columns, and on those left aside.
     """
 
     roles: dict[str, str]
@@ -218,7 +218,7 @@ class WorkerColumns:
 
 
 def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
-    """The columns named in ``settings.workers``; else those that neither name nor content tells to be another thing."""
+    """The columns named in ``settings.workers``; else those with neither name nor content of another kind."""
     roles = roles_of_tasks(table, settings)
     if settings.workers is not None:
         roles = {role: c for role, c in roles.items() if c not in settings.workers or getattr(settings, role) == c}
@@ -237,7 +237,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
 
 
 def roles_of_tasks(table: Table, settings: ReadSettings) -> dict[str, str]:
-    """Role -> column, of the columns about tasks; a class or worker that has the name of tasks is none."""
+    """Role -> column, of the columns about tasks; not of classes or workers that are named like one."""
     roles = {role: column for role, column in assign_roles(table, settings).items() if role in ABOUT_TASKS}
     if settings.task is None and "task" in roles and _is_one_of_many(table, roles["task"]):
         del roles["task"]
@@ -245,7 +245,7 @@ def roles_of_tasks(table: Table, settings: ReadSettings) -> dict[str, str]:
 
 
 def _is_one_of_many(table: Table, column: str) -> bool:
-    """Whether a column repeats few values, half of which stand in a neighbour, too, and the first names the rows."""
+    """Return whether a column repeats few values, half of them also in a neighbour, and the first names the rows."""
     if column not in table.columns[1:] or column in table.repeated or not names_tasks(table):
         return False
     cells, place = cells_of(table, column), table.columns.index(column)
@@ -264,12 +264,12 @@ def _worker_columns(table: Table, workers: tuple[str, ...], roles: dict[str, str
 
 
 def _other(word: str) -> str:
-    """What a word of a column's name says that it holds instead of a worker's labels; empty if nothing."""
+    """The content that a word of a column's name states, other than a worker's labels; empty if none."""
     return _CONTENT_BY_NAME.get(word, "a time" if about_time(word) or word == "second" else "")
 
 
 def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
-    """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
+    """Column -> apparent content other than a worker's labels (``numbers``: ratings, which few may share)."""
     words = {c: [w for w in parts if _other(w)] if len(parts := _words(c)) < 5 else [] for c in columns}
     common = {
         w for w, n in Counter(w for guesses in words.values() for w in guesses).items() if 2 * n > max(len(columns), 2)
@@ -279,7 +279,7 @@ def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dic
     for column in [c for c, what in aside.items() if what in _WEAK]:
         filled = cells_of(table, column)
         if len(filled) >= FEW and 4 * sum(cell in labels for cell in filled) > 3 * len(filled):
-            del aside[column]  # the content is that of workers, whatever the name
+            del aside[column]  # the content outweighs the name
     kinds = Counter(shape(c) for c in columns if "#" in shape(c))
     kind, n_alike = kinds.most_common(1)[0] if kinds else ("", 0)
     for column in columns if n_alike > 1 else ():
@@ -303,12 +303,12 @@ def _words(name: str) -> list[str]:
 
 
 def are_texts(cells: list[str]) -> bool:
-    """Whether hardly two cells hold the same words: what is judged, and no judgement."""
+    """Return whether nearly all cells differ, as judged texts do, and judgements do not."""
     return len(cells) >= FEW and 10 * len({*cells}) > 9 * len(cells)
 
 
 def shape(name: str) -> str:
-    """A column's name without its numbers: ``w1`` and ``w2`` are of one kind."""
+    """A column's name with ``#`` for numbers: the same for ``w1`` and ``w2``."""
     return re.sub("[0-9]+", "#", name)
 
 
@@ -318,7 +318,7 @@ def cells_of(table: Table, column: str) -> list[str]:
 
 
 def names_tasks(table: Table) -> bool:
-    """Whether the first column looks like ids: all different, and unlike the others by name or content."""
+    """Return whether the first column looks like ids: all different, and unlike the others by name or content."""
     if not table.columns:
         return False
     name, *others = table.columns
@@ -345,13 +345,13 @@ def _id_column(table: Table, workers: tuple[str, ...]) -> str | None:
 
 
 def alike(columns: tuple[str, ...]) -> bool:
-    """Whether columns have one name but for their numbers: ``rater1``, ``rater2``."""
+    """Return whether columns have one name but for numbers: ``rater1``, ``rater2``."""
     shapes = {*map(shape, columns)}
     return len(shapes) == 1 and "#" in shapes.pop()
 
 
 def share_labels(columns: list[list[str]]) -> bool:
-    """Whether cells look like labels of one list: few, and numbers or common to columns (to cells of a single one)."""
+    """Return whether cells look like labels: few, and numbers or common to columns (in a single one, to cells)."""
     spread = Counter(word for column in columns for word in (column if len(columns) == 1 else set(column)))
     n = sum(map(len, columns))
     if not n or len(spread) > max(20, n // 10):
@@ -361,7 +361,7 @@ def share_labels(columns: list[list[str]]) -> bool:
 
 
 def are_places(workers: tuple[str, ...]) -> bool:
-    """Whether the columns are numbered labels, ``label_1``, ``label_2`` …, which name nobody."""
+    """Return whether the columns are numbered labels, ``label_1``, ``label_2`` …, without names of workers."""
     return len(workers) > 1 and all(
         (match := re.fullmatch(r"(.*?)[_#]*#", shape(plain(name)))) and match[1] in _PLACES for name in workers
     )
@@ -390,7 +390,7 @@ def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> t
 
 
 def columns_left_out(kept: tuple[str, ...], aside: dict[str, str], role: str = "worker") -> Finding:
-    """The change that leaves columns aside: column -> what it seems to hold instead of a ``role``."""
+    """The change that leaves columns aside: column -> its apparent content instead of a ``role``."""
     listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])
     more = f" and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
     likely = [c for c, what in aside.items() if what in ("gold", "a model's labels")][:SHOWN]

@@ -27,7 +27,7 @@ from crowdcore.data.sentences import Sentences, rows_of
 from crowdcore.data.tables.base import Arrow
 
 SECOND_TEST = "testb"
-"""Split of a second test set, as CoNLL-2003 has one: not loaded."""
+"""Split of a second test set, as in CoNLL-2003, which is not loaded."""
 
 
 def token_ids(names: Arrow, sentence: IntArray, start: IntArray) -> Arrow:
@@ -61,9 +61,9 @@ def _split(column: Codes) -> _Words:
 
 
 def by_tokens(raw: Raw) -> Raw:
-    """The same annotations with tokens as tasks, called ``<sentence>:<position>`` from 1 on, and tags as labels.
+    """Turn sequences of tags into annotations of tokens, tasks ``<sentence>:<position>`` from 1 on.
 
-    A row whose number of tags is not the number of the sentence's tokens is left out, and reported.
+    A row with another number of tags than its sentence has tokens is left out, and reported.
     """
     about = raw.tasks
     if about is None or not about.listed or "text" not in about.media or about.task.missing.any():
@@ -108,7 +108,7 @@ def _without_second_test(about: RawTasks) -> tuple[RawTasks, list[Finding]]:
 
 
 def _gold(about: RawTasks, lengths: IntArray, raw: Raw) -> tuple[Codes | None, list[Finding]]:
-    """The gold tag of each token; unknown for sentences that have another number of gold tags than tokens."""
+    """The gold tag of each token; unknown for sentences with another number of gold tags than tokens."""
     if about.gold is None:
         return None, []
     tags = _split(about.gold)
@@ -125,7 +125,7 @@ def _gold(about: RawTasks, lengths: IntArray, raw: Raw) -> tuple[Codes | None, l
 
 
 def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) -> Raw:
-    """One row for each tag: the sentences that do not fit are left out and reported."""
+    """One row for each tag; sequences that do not fit are left out and reported."""
     assert raw.sentences is not None
     tags = _split(raw.label)
     n_tags = np.append(np.diff(tags.start), 1)[raw.label.codes]  # a missing sequence is one missing label
@@ -159,7 +159,7 @@ def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) ->
 
 
 def _extra(extra: Arrow | None, n_tags: IntArray, rows: IntArray) -> tuple[Arrow | None, list[Finding]]:
-    """Further columns that hold as many words as tags, split among the tokens; others are about sentences."""
+    """Further columns with as many words as tags, split among the tokens; others are about sentences."""
     if extra is None:
         return None, []
     kept: dict[str, AnyArray] = {}
@@ -190,7 +190,7 @@ _FIELDS = (("start", "end"), ("start_offset", "end_offset"))
 
 
 class Span(NamedTuple):
-    """A span as a tool writes it; ``text`` is what stands there, where the tool says so."""
+    """A span as a tool writes it; ``text`` is its content, if the tool states it."""
 
     start: Any
     end: Any
@@ -199,7 +199,7 @@ class Span(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A span that no tags can say: its kind, what is wrong and would be right, and the tokens it touches."""
+    """A span that tags cannot express: code, explanation with a correction, and the tokens that it touches."""
 
     code: str
     words: str
@@ -208,7 +208,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Text:
-    """A text and the first character, and the one after the last, of each of its tokens."""
+    """A text, and the first character and the one after the last of each of its tokens."""
 
     text: str
     start: array[int]
@@ -216,7 +216,7 @@ class Text:
 
     @classmethod
     def of(cls, text: str, tokens: Sequence[tuple[int, int]] | None = None) -> Text:
-        """A text with the tokens that the tool says, else words, signs, and single Chinese or Japanese characters."""
+        """A text with the tool's tokens, else words, signs, and single Chinese or Japanese characters."""
         cut = tokens or [match.span() for match in _TOKEN.finditer(text)]
         return cls(text, array("i", [start for start, _ in cut]), array("i", [end for _, end in cut]))
 
@@ -228,7 +228,7 @@ class Text:
         return [self.text[start:end] for start, end in zip(self.start, self.end, strict=True)]
 
     def touched(self, start: int, end: int) -> range:
-        """The tokens that hold some character of a span."""
+        """The tokens that share a character with a span."""
         return range(bisect_right(self.end, start), bisect_left(self.start, end))
 
 
@@ -238,8 +238,8 @@ class Marked:
 
     Args:
         tags: for each token 0 outside, 1 + 2k begins and 2 + 2k continues a span of type k, -1 not known.
-        faults: spans that are left out, with how many tokens are not tagged for that.
-        notes: code -> how many spans were read in another way than they are written.
+        faults: spans that are left out, with the number of tokens that are not tagged because of it.
+        notes: code -> number of spans that were corrected.
     """
 
     tags: list[int]
@@ -248,14 +248,14 @@ class Marked:
 
 
 def is_span(entry: object) -> bool:
-    """Whether it has a start and an end: doccano's ``[0, 4, "LOC"]``, or a record."""
+    """Return whether an entry has a start and an end: doccano's ``[0, 4, "LOC"]``, or a record."""
     if isinstance(entry, list):
         return len(entry) >= 3
     return isinstance(entry, dict) and any(start in entry and end in entry for start, end in _FIELDS)
 
 
 def read_spans(entries: Iterable[object]) -> list[Span]:
-    """The spans of a list; what is none has neither start nor end."""
+    """The spans of a list; other entries become spans without start and end."""
     spans = []
     for entry in entries:
         if isinstance(entry, list) and len(entry) >= 3:
@@ -268,7 +268,7 @@ def read_spans(entries: Iterable[object]) -> list[Span]:
 
 
 def tokens_of(given: object, text: str) -> list[tuple[int, int]] | None:
-    """The tokens that a tool says, without blank ones; None where they do not fit the text."""
+    """The tokens given by a tool, without blank ones; None if they do not fit the text."""
     cut: list[tuple[int, int]] = []
     for token in given if isinstance(given, list) else ():
         start, end = (token.get(name) for name in ("start", "end")) if isinstance(token, dict) else (None, None)
@@ -280,10 +280,10 @@ def tokens_of(given: object, text: str) -> list[tuple[int, int]] | None:
 
 
 def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
-    """The tags that some spans say; ``types`` grows by their labels.
+    """The tags of spans; ``types`` grows by their labels.
 
-    Of spans that overlap the longest stays, of equal ones the first. The tokens of a span that is left out are not
-    tagged, unless another one covers them: that they are outside of all spans would be wrong.
+    Of overlapping spans the longest stays, of equal ones the first. The tokens of a span that is left out are not
+    tagged, unless another one covers them: the tag "outside" would be wrong.
     """
     plain = _tags_in_order(text, spans, types)
     if plain is not None:
@@ -317,7 +317,7 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
 
 
 def _tags_in_order(text: Text, spans: Sequence[Span], types: dict[str, int]) -> list[int] | None:
-    """The tags of spans that each begin and end with a token, one after another, as most do; None of others."""
+    """The tags of spans that are sorted, disjoint and aligned with tokens, as most are; None for others."""
     words, starts, ends = text.text, text.start, text.end
     n, placed, stop = len(starts), [], 0
     for start, end, label, written in spans:
@@ -340,12 +340,12 @@ def _tags_in_order(text: Text, spans: Sequence[Span], types: dict[str, int]) -> 
 
 @lru_cache(1 << 12)
 def _type_of(label: str) -> str:
-    """The type of a span with some label."""
+    """The type of a span by its label."""
     return unicodedata.normalize("NFC", " ".join(label.split()))
 
 
 def _place(text: Text, span: Span, notes: dict[str, int]) -> range | Fault:
-    """The tokens of a span, or why it has none."""
+    """The tokens of a span, or the fault if it has none."""
     start, end, label = span.start, span.end, text_of(span.label)
     if type(start) is not int or type(end) is not int or not (label or "").strip():
         words = f"{label or 'a span'} from {_short(start)} to {_short(end)}"
@@ -393,7 +393,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The characters of offsets that count UTF-16 units, as JavaScript does; None where that changes nothing."""
+    """Convert offsets in UTF-16 units, as JavaScript counts, to characters; None where that changes nothing."""
     units = text.encode("utf-16-le", "surrogatepass")
     if len(units) == 2 * len(text) or not 0 <= start < end <= len(units) // 2:
         return None
@@ -402,7 +402,7 @@ def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _nearest(text: str, wanted: str, start: int) -> str:
-    """Where the words of a span stand, the place nearest to its start."""
+    """The place of a span's words nearest to its start, as the end of a sentence."""
     places = [match.start() for match in re.finditer(re.escape(wanted), text)] if wanted else []
     if not places:
         return ", which the text does not hold"

@@ -26,7 +26,7 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Content, DelimitedTable, JsonTable, ParquetTable, Table, identify, looks_like_conll
 from crowdcore.data.tables.base import Arrow
 
-MOST_FILES = 100_000  # of a folder
+MOST_FILES = 100_000  # in a folder
 
 
 def open_table(content: Content, settings: ReadSettings) -> Table:
@@ -45,12 +45,12 @@ class Source:
     """The source to read: a file, a folder, or a table in memory.
 
     Args:
-        name: what to call it.
+        name: its name.
         content: the file and its kind, None for a frame.
-        table: the opened table, None where the content is none.
-        origin: the file that the content was unpacked from, where nothing beside the content belongs to it.
+        table: the opened table, None if the content is none.
+        origin: the file that the content was unpacked from, if no files beside the content belong to it.
         temporary: a folder to remove after reading.
-        findings: what was noticed when it was unpacked.
+        findings: those made when it was unpacked.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Source:
 
     @classmethod
     def of(cls, content: Content, settings: ReadSettings, **more: Any) -> Source:
-        """A recognised file or folder, its table opened."""
+        """Source of a recognised file or folder, its table opened."""
         free = content.kind == "folder" or settings.format == "conll" or looks_like_conll(content.sample)
         name = content.path.resolve().name if content.kind == "folder" else content.path.stem
         return cls(
@@ -75,7 +75,7 @@ class Source:
         return self.origin or (self.content.path if self.content else None)
 
     def close(self, lends: bool = False) -> None:
-        """Remove what was unpacked: now, or (``lends``: a dataset reads from it) when this process ends."""
+        """Remove unpacked files: now, or if a dataset reads from them (``lends``) when this process ends."""
         if self.temporary is not None and lends:
             atexit.register(shutil.rmtree, self.temporary, ignore_errors=True)
         elif self.temporary is not None:
@@ -87,13 +87,13 @@ class Source:
         return self.path if self.table is None and self.path is not None and self.path.is_dir() else None
 
     def inside(self, *patterns: str) -> list[Path]:
-        """The files of the folder that fit one of some patterns, in order; hidden ones are left out."""
+        """The files of the folder that match one of the patterns, sorted, without hidden ones."""
         files = (file for p in patterns for file in (self.folder.glob(p) if self.folder else ()))
         return sorted(islice((file for file in files if file.name[0] != "." and file.is_file()), MOST_FILES))
 
     @classmethod
     def at(cls, file: Path) -> Source:
-        """A table beside others, called as its file is."""
+        """Source of a table beside others, named like its file."""
         content = identify(file)
         return cls(file.stem, content, open_table(content, ReadSettings()))
 
@@ -109,7 +109,7 @@ class Source:
         return self.table
 
     def need_table(self, *columns: str) -> Table:
-        """The table, which has some columns, or a refusal."""
+        """The table, if it has these columns; else a refusal."""
         if self.table is None:
             raise DataError("This is not a table", "Leave `format` out to detect it.", file=self.path)
         lacking = {*columns} - {*self.table.columns}
@@ -123,7 +123,7 @@ class RawTasks:
     """Task columns before cleaning, aligned with ``task``.
 
     Args:
-        task: (n,) ids; with ``listed`` the order of the dataset's tasks, else one entry for each annotation row.
+        task: (n,) ids; with ``listed`` in the order of the dataset's tasks, else one for each annotation row.
         listed: whether these rows are a list of the tasks (each once) rather than the annotation rows.
         gold: (n,) true classes.
         split: (n,) names of splits.
@@ -158,7 +158,7 @@ class Raw:
     Args:
         format: the reader's name.
         task, worker, label: (n,) aligned columns.
-        n_rows: annotation rows of the file, counted as it was read: n, and those that ``findings`` say are left out.
+        n_rows: annotation rows of the file: n and those that were left out, according to ``findings``.
         columns: the file's columns.
         roles: role -> column.
         rows: (n,) 1-based row of the file, None: 1, 2, 3 …
@@ -167,19 +167,19 @@ class Raw:
         header: whether its first row held the names.
         escaped: whether cells may carry our writers' apostrophe before formulas.
         extra: pyarrow table of further annotation columns, aligned.
-        tasks: what is known of the tasks.
-        workers: ids in the order to use, None: natural order of those found.
+        tasks: columns about the tasks.
+        workers: ids in the order to use, None: natural order.
         workers_escaped: whether they may carry our writers' apostrophe before formulas.
-        classes: class list that came with the file, and where it is from.
-        findings: what the reader noticed.
-        path: what was read (filled in for readers), None: a frame.
-        arrays: the folder whose features and images belong to the tasks, None: there is none.
-        truth: what generated a simulated crowd, aligned with the annotation rows and with ``workers``.
-        missing: labels that mean that there is none.
-        sentences: of tokens, which of the listed tasks form a sentence.
-        target: what kind of labels the file says it has: classes, ratings or sequences.
-        rating_range: low and high of ratings, where the file says them.
-        levels: the words that ratings stand for, where the file says them.
+        classes: class list of the file, and its origin.
+        findings: those of the reader.
+        path: the file (filled in for readers), None for a frame.
+        arrays: the folder whose features and images belong to the tasks, None without one.
+        truth: parameters of a simulated crowd, aligned with the annotation rows and with ``workers``.
+        missing: labels that count as missing.
+        sentences: the sentences that listed tasks are tokens of.
+        target: kind of the labels that the file states: classes, ratings or sequences.
+        rating_range: low and high of ratings, if the file states them.
+        levels: the words for ratings, if the file states them.
     """
 
     format: str
@@ -212,7 +212,7 @@ class Raw:
 
     @classmethod
     def of_rows(cls, form: str, rows: Iterable[tuple[str | None, ...]], **more: Any) -> Raw:
-        """From the task, worker and label of each annotation row, None where there is none; refused without rows."""
+        """Build from the task, worker and label (or None) of each annotation row; refused without rows."""
         listed = list(rows)
         if not listed:
             raise DataError("This file holds no label")
@@ -220,9 +220,9 @@ class Raw:
         return cls(form, task, worker, label, **{"n_rows": len(listed), **more})
 
     def keep(self, rows: IntArray, *findings: Finding) -> Raw:
-        """Some annotation rows of it, ascending; ``findings`` say what became of the others.
+        """Keep some annotation rows, ascending; ``findings`` report the others.
 
-        Refused where the crowd is simulated: its truth is about all rows.
+        Refused for a simulated crowd, whose truth is about all rows.
         """
         if self.truth is not None:
             raise DataError("A simulated crowd with its truth is read as it is", file=self.path)
@@ -245,7 +245,7 @@ def read_annotations(
 ) -> Raw:
     """Read a table of one row per annotation; ``about_tasks``: with gold, split and media.
 
-    ``listed``: names that tasks are likely to have, in this order.
+    ``listed``: likely names of the tasks, in this order.
     """
     columns = read_roles(table, settings, ("task", "worker", "label"), only_needed=not about_tasks, listed=listed)
     part = columns.codes
@@ -267,7 +267,7 @@ def read_annotations(
 
 
 class Reader(ABC):
-    """Base of every reader: it recognises its format and reads a source without checking it.
+    """Base of every reader, which recognises its format and reads a source without checking it.
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``) and ``title``.
     """
@@ -277,19 +277,19 @@ class Reader(ABC):
 
     @abstractmethod
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """How well the content of a source matches this format: 0 (no match) … 1 (certain)."""
+        """Degree to which the content of a source matches this format, from 0 (no match) to 1 (certain)."""
 
     @abstractmethod
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read everything.
 
         Raises:
-            DataError: the file is not what it should be; says where.
+            DataError: the file is not in the format; says where.
         """
 
 
 def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
-    """Add true classes (n,) of tasks (n,), each once, to what was read; ``where`` names what its tasks are in."""
+    """Add true classes (n,) of tasks (n,), each once; ``where`` names the place of the tasks in a refusal."""
     tasks = raw.tasks or RawTasks(raw.task, False)
     ids, key = clean(tasks.task, whole="mixed").codes, clean(task, whole="mixed").codes
     twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)
@@ -308,7 +308,7 @@ def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
 
 
 def gold_of_workers(raw: Raw, given: str | tuple[str, ...]) -> Raw:
-    """The rows of all workers but one or some, whose labels become the gold of each task on which these agree."""
+    """Turn the labels of one or several workers into the gold of each task on which they agree."""
     names = [given] if isinstance(given, str) else [*given]
     there = pc.utf8_trim_whitespace(raw.worker.values)
     for name in names:

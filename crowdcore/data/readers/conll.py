@@ -44,7 +44,7 @@ class CoNLL(Reader):
     title: ClassVar[str] = "CoNLL columns (a token a line, a column a worker)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """Lines of a token and IOB2 tags, or a file called so: all tags may be O."""
+        """Lines of a token and IOB2 tags, or a file with this ending, as all tags may be O."""
         content = source.content
         if content is None or content.kind != "text":
             return 0.0
@@ -54,21 +54,21 @@ class CoNLL(Reader):
         """Read every tag of every worker, block by block."""
         if source.content is None or source.content.encoding is None:
             raise DataError("This is not a text with CoNLL columns", file=source.path)
-        read = _Read(source, settings)
+        read = _Lines(source, settings)
         for first, lines in _blocks(source.content.path, source.content.encoding):
             read.add(first, lines)
         return read.raw(self.name)
 
 
 def read_lines(lines: list[str], source: Source, settings: ReadSettings, form: str) -> Raw:
-    """Read lines that stand in several files: the first names the columns."""
-    read = _Read(source, settings.model_copy(update={"header": True}))
+    """Read lines gathered from several files; the first names the columns."""
+    read = _Lines(source, settings.model_copy(update={"header": True}))
     read.add(0, lines)
     return read.raw(form)
 
 
 def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines of a text, each block with the number of its first."""
+    """Blocks of lines of a text, each with the number of its first line."""
     number = 1
     with path.open(encoding=encoding) as file:
         while text := file.read(BLOCK) + file.readline():
@@ -77,7 +77,7 @@ def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
             number += len(lines)
 
 
-class _Read:
+class _Lines:
     """Contents of the lines read so far: tokens as numbers, tags as codes."""
 
     def __init__(self, source: Source, settings: ReadSettings) -> None:
@@ -93,7 +93,7 @@ class _Read:
         )  # int32, grow in place
 
     def add(self, first: int, text: list[str]) -> None:
-        """Take the next lines, of which the first has this number."""
+        """Add lines, the first of which has this number."""
         lines = pc.utf8_trim_whitespace(pa.array(text, pa.large_string()))
         filled = np.asarray(pc.greater(pc.binary_length(lines), 0))
         number = np.flatnonzero(filled).astype(np.int32) + np.int32(first)
@@ -127,7 +127,7 @@ class _Read:
         self.n_tokens += len(number)
 
     def _begin(self, cells: list[str]) -> bool:
-        """Name the columns by the cells of the first line; whether it holds names."""
+        """Name the columns by the cells of the first line, or number them; return whether it holds names."""
         header = self.settings.header
         header = not all(map(IOB2_TAG.match, cells[1:])) if header is None else header
         self.names = cells if header else [f"worker-{k}" for k in range(len(cells))]
@@ -155,7 +155,7 @@ class _Read:
         return np.asarray(codes[indices])
 
     def raw(self, form: str) -> Raw:
-        """All of it as the validation takes it; what was read is not kept a second time."""
+        """Everything as `Raw`, without a second copy in memory."""
         if not self.n_tokens:
             raise DataError("There are columns, but no tokens", file=self.source.path)
         release_memory()
@@ -200,7 +200,7 @@ class _Document(NamedTuple):
 
     Args:
         tokens: of all sentences.
-        first: whether each begins a sentence.
+        first: flags of those that begin a sentence.
         tags: name of a feature -> an IOB2 tag for each token.
     """
 
@@ -296,7 +296,7 @@ def _read(file: Path, settings: ReadSettings) -> _Document:
 
 
 def _tag(cell: str, before: tuple[str, str | None] | None) -> tuple[str, tuple[str, str | None]]:
-    """The IOB2 tag of a cell, of stacked annotations the first; and its value and number, to go on with."""
+    """The IOB2 tag of a cell (of stacked annotations, the first); and value and number for the next cell."""
     if cell == _EMPTY:
         return "O", ("", None)
     match = _VALUE.match(re.split(r"(?<!\\)\|", cell)[0])

@@ -39,18 +39,18 @@ HOW_MANY = {
     *("total", "sum", "raters", "annotators", "annotations", "workers", "judgments", "judgements", "labels"),
     *("how", "many", "number", "of", "times", "people", "anzahl"),
 }
-_ROWS, _MANY = 10, 50  # tasks and columns of which numbers say whether they count
-CHANCE = -3.0  # decimal logarithm of how likely rows of independent workers have the sums that they have
+_ROWS, _MANY = 10, 50  # least tasks and most columns for which numbers show whether they are counts
+CHANCE = -3.0  # decimal logarithm of the probability of the rows' sums if workers are independent
 
 
 class CountTable(Reader):
-    """How many workers gave each class to a task; none of them is named, so they become ``place 1``, ``place 2`` …"""
+    """Number of workers who gave each class to a task; without names, they become ``place 1``, ``place 2`` …"""
 
     name: ClassVar[str] = "counts"
     title: ClassVar[str] = "Counts of labels (no workers named)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The numbers of each row have the same sum, or their columns' names say that they count."""
+        """Rows of numbers have the same sum, or the columns' names say that they are counts."""
         if source.table is None or settings.workers or settings.turn:
             return 0.0
         if _class_columns(source.table, settings):
@@ -62,7 +62,7 @@ class CountTable(Reader):
         return 0.5 if not settings.label and _find_columns(source.table, settings) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read all counts; shares are read where a column says of how many."""
+        """Read all counts; shares are read if a column gives the number of labels."""
         table = source.need_table()
         if table.nests and _find_columns(table, settings) is None:
             return Nested().read(source, settings)
@@ -128,7 +128,7 @@ class _Counted:
 
     Args:
         columns: their names.
-        kind: what they hold: counts, shares that sum to ``scale``, or ranks.
+        kind: counts, shares that sum to ``scale``, or ranks.
         scale: 1 or 100.
         of: column of the number of labels of a task.
     """
@@ -140,7 +140,7 @@ class _Counted:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The columns' names without the words that all of them begin or end with."""
+        """The columns' names without common first and last words."""
         names = [re.split(r"([_ .\-])", name) for name in self.columns]
         shortest = min(map(len, names)) - 1
         begin = next((i for i in range(shortest) if len({tuple(n[: i + 1]) for n in names}) > 1), shortest)
@@ -161,7 +161,7 @@ def _roles(table: Table, settings: ReadSettings) -> dict[str, str]:
 
 
 def _count_column(table: Table, settings: ReadSettings) -> str | None:
-    """The column that says how often its row's label was given to its row's task, without a worker."""
+    """The column with the number of times that a row's label was given to its task, without a worker."""
     roles = assign_roles(table, settings)
     if "task" not in roles or "label" not in roles or "worker" in roles:
         return None
@@ -177,7 +177,7 @@ def _count_column(table: Table, settings: ReadSettings) -> str | None:
 
 
 def _class_columns(table: Table, settings: ReadSettings) -> tuple[str, ...]:
-    """The columns of classes of which each row marks one, beside those that name its task and worker."""
+    """The columns of classes, one of which is marked in each row, beside those of task and worker."""
     roles = assign_roles(table, settings)
     if not {"task", "worker"} <= {*roles} or "label" in roles:
         return ()
@@ -236,7 +236,7 @@ def _read_rows(name: str, table: Table, settings: ReadSettings, column: str, abo
 
 
 def _matrix(cells: Arrow, columns: tuple[str, ...]) -> FloatArray:
-    """(n, k) the numbers of some columns; 0 where a cell is empty, NaN where it holds something else."""
+    """(n, k) numbers of some columns; 0 for empty cells, NaN for other content."""
     return np.column_stack([_numbers(cells[name]) for name in columns]) if columns else np.empty((len(cells), 0))
 
 
@@ -252,7 +252,7 @@ def _numbers(column: Arrow) -> FloatArray:
 
 
 def _groups(table: Table, taken: set[str]) -> Iterator[tuple[str, ...]]:
-    """Columns that may belong together: of a common first or last word, or side by side; also without the outer one."""
+    """Columns that may belong together: with a common first or last word, or adjacent; also without the outer one."""
     head = table.head
     numeric = {}
     for name in table.columns:
@@ -287,7 +287,7 @@ def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _
     for columns in _groups(table, taken):
         cells = _matrix(table.head, columns)
         sums = [place for place in (0, -1) if len(columns) > 2 and (cells.sum(1) == 2 * cells[:, place]).all()]
-        if sums:  # one of them holds the sum of the others
+        if sums:  # one of them is the sum of the others
             rest = columns[1:] if sums[0] == 0 else columns[:-1]
             if {*plain(columns[sums[0]]).split("_")} <= HOW_MANY - {"total", "sum"}:
                 return _Counted(rest, "counts")
@@ -305,7 +305,7 @@ def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _
 
 
 def _judge(cells: FloatArray, columns: tuple[str, ...], named: bool) -> _Counted | None:
-    """What the cells of some columns are: counts, shares or ranks; None: labels of workers, or something else."""
+    """The kind of the cells of some columns: counts, shares or ranks; None for labels of workers and the rest."""
     sums, whole = cells.sum(1), bool((cells == np.round(cells)).all())
     spread = cells.var(0).sum()
     if not whole:
@@ -324,10 +324,10 @@ def _judge(cells: FloatArray, columns: tuple[str, ...], named: bool) -> _Counted
 
 
 def ask_whether_counts(table: Table, columns: tuple[str, ...]) -> list[Finding]:
-    """The question whether whole numbers count the labels of classes: where one is high, the others are low.
+    """A question whether whole numbers count the labels of classes: where one is high, the others are low.
 
     Numbers that workers give to the same tasks agree or are independent, so that the variance of their sums is at least
-    the sum of their variances, but for three standard deviations of chance. Or another column holds their sum.
+    the sum of their variances, but for three standard deviations of chance. Or another column is their sum.
     """
     cells = _matrix(table.head, columns) if 1 < len(columns) < _MANY else np.empty((0, 0))
     n, k = cells.shape
@@ -349,7 +349,7 @@ def ask_whether_counts(table: Table, columns: tuple[str, ...]) -> list[Finding]:
 
 
 def ask_whether_tags(table: Table, columns: tuple[str, ...]) -> list[Finding]:
-    """The question whether marks of yes and no are the classes that one person gave to each task.
+    """A question whether marks of yes and no are the classes that one person gave to each task.
 
     Workers who answer one question agree, or at least do not exclude each other, and say yes about as often.
     """
@@ -375,7 +375,7 @@ def ask_whether_tags(table: Table, columns: tuple[str, ...]) -> list[Finding]:
 
 
 def _of_how_many(group: _Counted, table: Table, scale: float) -> _Counted:
-    """With the column that says of how many labels the shares are, if one does."""
+    """The columns as shares, with the column of the number of labels of each task, if there is one."""
     shares = _matrix(table.head, group.columns) / scale
     for name in table.columns:
         if name in group.columns or not HOW_MANY & {*plain(name).split("_")}:

@@ -32,15 +32,15 @@ WORKER, TASK = "worker (file name)", "task (file name)"
 _PACKED = (".xlsx", ".xls", ".xlsm", ".ods", ".gz", ".bz2", ".xz", ".zst", ".npy")
 _SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".conll", *_PACKED)
 _ABOUT = ("readme", "license", "licence", "citation", "changelog", "metadata")  # files about the others
-_LIKELY = 0.5  # share of values that two columns of tasks have in common
-_LOOKED_AT = 3  # files that say whether the folder holds tables
-_COMPARED = 50  # whose first rows are compared
+_LIKELY = 0.5  # least share of common values of two columns of tasks
+_LOOKED_AT = 3  # files by which a folder of tables is recognised
+_COMPARED = 50  # files whose first rows are compared
 
 
 class Files(Reader):
-    """Tables with the same columns: of workers who are called like the files, unless a column names the workers.
+    """Tables with the same columns: of workers named like the files, unless a column names the workers.
 
-    Folders called ``name=value`` are columns, too. Where one table holds a task and one value more, these are gold.
+    Folders called ``name=value`` are columns, too. If one table has a task and one more column, that is gold.
     """
 
     name: ClassVar[str] = "files"
@@ -77,7 +77,7 @@ class Files(Reader):
 
 
 def _open(content: Content, settings: ReadSettings, opened: ExitStack) -> Source:
-    """A table of the folder, unpacked where need be until all are read."""
+    """A table of the folder, unpacked if necessary until all are read."""
     if content.kind != "container":
         return Source.of(content, settings)
     from crowdcore.data.containers import open_container
@@ -88,7 +88,7 @@ def _open(content: Content, settings: ReadSettings, opened: ExitStack) -> Source
 
 
 class _Part(NamedTuple):
-    """A table of the folder, and what its path says."""
+    """A table of the folder, and the names and values in its path."""
 
     table: Table
     keys: Mapping[str, str | None]
@@ -103,7 +103,7 @@ class _Part(NamedTuple):
 
 
 def _files(source: Source) -> list[Path]:
-    """The tables of a folder, in order; those in subfolders only where these are called ``name=value``."""
+    """The tables of a folder, sorted; those in subfolders only if these are called ``name=value``."""
     folder = source.folder
     if folder is None:
         return []
@@ -125,7 +125,7 @@ def _has_tables(folder: Path) -> bool:
 
 
 def _has_own_folder(folder: Path, file: Path) -> bool:
-    """Whether a file's folder names its worker, as where each has one of his own."""
+    """Return whether a file's folder names its worker, as if each worker has one."""
     parent = file.parent
     beside = (p for p in parent.parent.iterdir() if p != parent)
     return parent != folder and "=" not in parent.name and any(map(_has_tables, beside))
@@ -136,7 +136,7 @@ def _read(source: Source, settings: ReadSettings) -> Raw:
 
 
 def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -> Raw:
-    """Tables of the same columns one after another; or answers and the truth."""
+    """Tables of the same columns, joined; or a table of answers and one of the truth."""
     sizes = {len(part.table.columns) for part in parts if not part.table.header and part.table.delimiter}
     if len(sizes) > 1:
         return _answers_and_truth(parts, source, settings)
@@ -171,7 +171,7 @@ def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -
 
 
 def _lack_headers(tables: Sequence[Table]) -> bool:
-    """Whether what was read as names of columns is different in each table, and half of it stands in others' cells."""
+    """Return whether the column names differ between tables, and half of them are cells of other tables."""
     names = [table.columns for table in tables]
     if len({*map(len, names)}) > 1 or len({*names}) < 2 or not all(t.header and t.delimiter for t in tables):
         return False
@@ -181,7 +181,7 @@ def _lack_headers(tables: Sequence[Table]) -> bool:
 
 
 def _files_as_workers(parts: Sequence[_Part], first: str | None) -> list[Finding]:
-    """What to ask where the files are more than the names in their first column, which come again in others."""
+    """A question if there are more files than names in their first column, and these recur in other files."""
     names = [_cells(part.table)[first] for part in parts] if first else []
     every = {name for column in names for name in column}
     if len(parts) <= len(every) or 2 * len(every) > sum(map(len, names)):
@@ -195,7 +195,7 @@ def _files_as_workers(parts: Sequence[_Part], first: str | None) -> list[Finding
 
 
 def _two_columns(table: Table, settings: ReadSettings) -> dict[str, str]:
-    """Task and label of a worker's table of two columns, if no name says so: the first one is different in all rows."""
+    """Task and label of a worker's table of two unnamed columns; the first one differs in all rows."""
     roles = assign_roles(table, settings)
     if len(table.columns) != 2 or {"task", "label"} <= {*roles} or settings.task or settings.label:
         return {}
@@ -204,7 +204,7 @@ def _two_columns(table: Table, settings: ReadSettings) -> dict[str, str]:
 
 
 def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSettings) -> Raw:
-    """The annotations of the table that has most columns, with gold from the one that has the task and one more."""
+    """The annotations of the table with most columns, with gold from the one with the task and one more column."""
     crowd = max(parts, key=lambda part: len(part.table.columns)).table
     others = [part for part in parts if part.table is not crowd]
     truths = [(part, truth_columns) for part in others if (truth_columns := _truth(part.table, crowd, settings))]
@@ -226,7 +226,7 @@ def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSet
 
 
 def _is_about(table: Table, crowd: Table, settings: ReadSettings) -> bool:
-    """Whether a table beside the annotations holds none, but is about their tasks or workers."""
+    """Return whether a table beside the annotations has none, but is about their tasks or workers."""
     roles, cells = assign_roles(crowd, settings), _cells(crowd)
     if not {*NEEDED} <= {*roles} or {*NEEDED} <= {*assign_roles(table, settings)}:
         return False
@@ -240,7 +240,7 @@ def _not_read(parts: Sequence[_Part]) -> Finding:
 
 
 class _Truth(NamedTuple):
-    """Columns of a table of true classes, and the roles that follow from it for that of the answers."""
+    """Columns of a table of true classes, and the roles in the table of answers that follow."""
 
     task: str
     gold: str
@@ -248,7 +248,7 @@ class _Truth(NamedTuple):
 
 
 def _truth(table: Table, crowd: Table, settings: ReadSettings) -> _Truth | None:
-    """The column with different values of which most are tasks of the crowd, and the one besides; None: it has none."""
+    """The column of distinct values that are mostly tasks of the crowd, and the other one; None without such."""
     cells, answers = _cells(table), _cells(crowd)
     ids = [name for name, values in cells.items() if len(set(values)) == len(table.head) > 0]
     tasks = [name for name in answers if settings.task in (None, name)]
@@ -279,7 +279,7 @@ def _cells(table: Table) -> dict[str, list[str]]:
 
 
 def _overlap(one: list[str], other: list[str]) -> float:
-    """Share of the values of the smaller list that the other one holds."""
+    """Share of the values of the smaller list that are in the other one."""
     a, b = {*one}, {*other}
     return len(a & b) / max(min(len(a), len(b)), 1)
 
@@ -303,7 +303,7 @@ def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[s
 
 
 def pasted(columns: Mapping[str, list[list[str]]], source: Source) -> list[str]:
-    """Lines of a token and the tag of each worker, below a line of their names."""
+    """Lines of a token and the tag of each worker, below a line of names."""
     (first, lines), *others = columns.items()
     for worker, theirs in others:
         pairs = enumerate(zip_longest(lines, theirs, fillvalue=None), 1)
@@ -347,7 +347,7 @@ class ImageFolder(Reader):
 
 
 def _images(folder: Path) -> Iterator[Path]:
-    """Paths of the images below subfolders, relative to the folder; what is hidden is left out."""
+    """Paths of the images below subfolders, relative to the folder, without hidden ones."""
     for pattern in ("*/*", "*/*/*"):
         for file in folder.glob(pattern):
             path = file.relative_to(folder)

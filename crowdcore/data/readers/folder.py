@@ -35,17 +35,17 @@ _NOT_ALIGNED = "It must hold a row for each row of tasks.*, the tokens of a sent
 
 
 def find_table(folder: Path, stem: str) -> Path | None:
-    """The file of that stem (``annotations``, ``tasks``, ``workers``) in a folder."""
+    """The file with this stem (``annotations``, ``tasks``, ``workers``) in a folder."""
     return next((path for suffix in SUFFIXES if (path := folder / f"{stem}.{suffix}").is_file()), None)
 
 
 def is_dataset_folder(folder: Path) -> bool:
-    """Whether a folder holds a dataset in our format."""
+    """Return whether a folder holds a dataset in our format."""
     return folder.is_dir() and ((folder / "classes.txt").is_file() or find_table(folder, "annotations") is not None)
 
 
 def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
-    """The classes of a folder (None: no classes.txt), and the kind of its labels."""
+    """The classes of a folder (None without classes.txt), and the kind of its labels."""
     path = folder / "classes.txt"
     if not path.is_file():
         return None, "classes"
@@ -73,7 +73,7 @@ def _rating_range(folder: Path) -> tuple[tuple[float, float] | None, tuple[str, 
 
 
 def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
-    """Whether at least half of the labels are several classes with blanks between them."""
+    """Return whether at least half of the labels are several classes with blanks between them."""
     if classes is None or not len(label) or isinstance(label, NumberColumn):
         return False
     words = pc.ascii_split_whitespace(pc.ascii_trim_whitespace(label.values))
@@ -98,7 +98,7 @@ class DatasetFolder(Reader):
         return 1.0 if source.path is not None and is_dataset_folder(source.path) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the tables; features and images are only opened when touched."""
+        """Read the tables; features and images are opened on first use."""
         folder = source.path
         if folder is None or not is_dataset_folder(folder):
             raise DataError("This is not a folder with annotations.* or classes.txt", file=source.path)
@@ -141,7 +141,7 @@ class DatasetFolder(Reader):
 
 
 class _Listed(NamedTuple):
-    """A list of tasks; its columns are named with their file in the report."""
+    """A list of tasks; in the report its columns are named with their file."""
 
     tasks: RawTasks
     roles: dict[str, str]
@@ -149,7 +149,7 @@ class _Listed(NamedTuple):
 
 
 def _read_tasks(path: Path, sentences: Sentences | None) -> _Listed:
-    """The list of tasks; tokens are mostly called after the sentence that they are in."""
+    """The list of tasks; tokens are mostly named after their sentence."""
     table = open_table(identify(path), ReadSettings())
     likely = None
     if sentences is not None:
@@ -173,7 +173,7 @@ def _with_workers(raw: Raw, path: Path) -> Raw:
 
 
 def _read_sentences(path: Path) -> Sentences:
-    """Which tasks are the tokens of one sentence, from a table with a row for each task."""
+    """The sentences whose tokens are the tasks, from a table with a row for each task."""
     table = open_table(identify(path), ReadSettings())
     need_roles(dict.fromkeys(table.columns, ""), ("sentence", "word"), table.columns, path)
     codes, _ = table.encode(("sentence", "word"))
@@ -190,7 +190,7 @@ def _unescaped(codes: Codes, table: Table) -> Arrow:
 
 
 def _read_file_rows(folder: Path, n_annotations: int) -> IntArray | None:
-    """Row that each annotation had in the file it was first read from, from file_row.npy."""
+    """Row of each annotation in the file that it was first read from, from file_row.npy."""
     path = folder / "file_row.npy"
     if not path.is_file():
         return None
@@ -202,7 +202,7 @@ def _read_file_rows(folder: Path, n_annotations: int) -> IntArray | None:
 
 
 def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:
-    """What generated a simulated crowd, from truth.npz."""
+    """Parameters of a simulated crowd, from truth.npz."""
     path = folder / "truth.npz"
     if not path.is_file():
         return None

@@ -20,9 +20,9 @@ from crowdcore.data.tables import JsonTable
 from crowdcore.data.tables.json_table import MAX_JSON
 from crowdcore.data.unpack import unpack_zip
 
-_HEADERS = ("header.json", "_journal/start.json")  # of an unpacked log: a finished one, and one that was cut off
+_HEADERS = ("header.json", "_journal/start.json")  # of an unpacked log: a finished one, and an interrupted one
 _WORKERS = ("scorer", "model")
-_LOOKED_AT = 3  # files that say whether a folder holds logs
+_LOOKED_AT = 3  # files by which a folder of logs is recognised
 
 
 class _Log(NamedTuple):
@@ -55,7 +55,7 @@ class _Log(NamedTuple):
 
     @property
     def judges(self) -> dict[str, str]:
-        """Scorer -> what its judge is called: the grading model, where each scorer has one of its own."""
+        """Scorer -> name of its judge: the grading model, if each scorer has another one."""
         used = [text_of(name) for name in self._scorers()]
         names = {name for name in used if name}
         models = {name: _grader(self._scorers()[name]) for name in names}
@@ -64,7 +64,7 @@ class _Log(NamedTuple):
         return {name: model if apart and (model := models[name]) else name for name in sorted(names)}
 
     def _scorers(self) -> dict[str, Mapping[str, Any]]:
-        """Scorer -> its options: as the results list them, and all that a sample was scored by."""
+        """Scorer -> its options: those in the results, and those of any sample."""
         options: dict[str, Mapping[str, Any]] = {}
         for entry in as_list(as_record(self.header.get("results")).get("scores")):
             if name := text_of(as_record(entry).get("name")):
@@ -77,10 +77,10 @@ class _Log(NamedTuple):
 
 
 class InspectLog(Reader):
-    """With several scorers the workers are these (``worker="model"``: the models), and each output is a task.
+    """With several scorers these are the workers (``worker="model"``: the models), and each output is a task.
 
-    With one scorer the workers are the evaluated models: see `_panel.read_runs` for what their labels are. A score
-    of several values is a question each. ``gold`` names a field of the samples' metadata.
+    With one scorer the workers are the evaluated models: see `_panel.read_runs` for their labels. Each value of a
+    score of several is a question. ``gold`` names a field of the samples' metadata.
     """
 
     name: ClassVar[str] = "inspect-log"
@@ -106,7 +106,7 @@ class InspectLog(Reader):
             names = {settings.label: None}
         worker = settings.worker or _WORKERS[len(names) < 2]
         if settings.worker is None and len(names) > 1:
-            findings += _who_judges([*names], len(models))
+            findings += _scorers_as_judges([*names], len(models))
         settings = settings.model_copy(update={"worker": worker})
         read = _verdicts if worker == "scorer" else _runs
         return read(self.name, source, settings, logs, [*names], findings)
@@ -146,7 +146,7 @@ def _verdicts(
 def _runs(
     form: str, source: Source, settings: ReadSettings, logs: list[_Log], names: list[str], findings: list[Finding]
 ) -> Raw:
-    """Each model's answers, as one scorer found them."""
+    """Each model's answers, with the scores of one scorer."""
     chosen = names[0] if names else ""
     if len(names) > 1:
         left = sum(len(log.samples) * (len(log.judges) - 1) for log in logs)
@@ -171,8 +171,8 @@ def _runs(
     return read_runs(form, source, settings, runs, columns, findings)
 
 
-def _who_judges(names: list[str], n_models: int) -> list[Finding]:
-    """What to ask where scorers may ask different questions, or where models may be meant."""
+def _scorers_as_judges(names: list[str], n_models: int) -> list[Finding]:
+    """A question if scorers may ask different questions, or models may be the workers."""
     same = len({name.rstrip("0123456789").rstrip("_") for name in names}) == 1
     if same and n_models == 1:
         return []
@@ -214,7 +214,7 @@ def _files(source: Source) -> list[Path]:
 
 
 def _looks_like_log(file: Path) -> bool:
-    """Whether a file is a log: by its ending, or by the names at its beginning."""
+    """Return whether a file is a log, by its ending or the names at its beginning."""
     if file.suffix == ".eval":
         return True
     with suppress(OSError), file.open(encoding="utf-8", errors="replace") as opened:
@@ -224,7 +224,7 @@ def _looks_like_log(file: Path) -> bool:
 
 
 def _logs(source: Source) -> tuple[list[_Log], list[Finding]]:
-    """The logs of a source, and what is said of those without samples."""
+    """The logs of a source, and findings on those without samples."""
     if isinstance(source.table, JsonTable):
         logs = [_of_document(source.name, source.first)]
     elif source.folder and any((source.folder / name).is_file() for name in _HEADERS):
@@ -245,7 +245,7 @@ def _logs(source: Source) -> tuple[list[_Log], list[Finding]]:
 
 
 def _open(file: Path) -> _Log:
-    """A file beside others."""
+    """Open a file beside others."""
     if file.suffix != ".eval":
         return _of_document(file.stem, _load(file))
     with ExitStack() as opened:
@@ -285,4 +285,4 @@ def _load(file: Path) -> dict[str, Any]:
     return {name: document[name] for name in document if name not in _HEAVY}
 
 
-_HEAVY = ("messages", "events", "attachments", "store", "output", "model_usage")  # of a sample, which nobody reads here
+_HEAVY = ("messages", "events", "attachments", "store", "output", "model_usage")  # large unused fields of a sample

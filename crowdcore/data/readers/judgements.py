@@ -1,4 +1,4 @@
-"""What tools export of judges: promptfoo, MLflow, Langfuse, Braintrust, JudgeBench, AltTest, and plain tables."""
+"""Exports of judges' verdicts: promptfoo, MLflow, Langfuse, Braintrust, JudgeBench, AltTest, and plain tables."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from crowdcore.data.tables import JsonTable
 
 _ITEM = ("traceId", "trace_id", "id", "span_id", "request_id")
 _SHOWN = 5
-_LOOKED_AT = 100  # records that say whose they are
+_LOOKED_AT = 100  # records by which a tool is recognised
 
 
 class _Tool(Reader):
-    """An export whose records hold the verdicts on one item each; scores that share no question are judges."""
+    """An export whose records hold the verdicts on one item each; scores without common questions are judges."""
 
     columns: ClassVar[dict[str, str]]
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """One of the first records is the tool's."""
+        """One of the first records is from the tool."""
         first = islice(records(source), _LOOKED_AT) if isinstance(source.table, JsonTable) else ()
-        return 0.92 if any(map(self.knows, first)) else 0.0
+        return 0.92 if any(map(self.recognises, first)) else 0.0
 
     @abstractmethod
-    def knows(self, record: Mapping[str, Any]) -> bool:
-        """Whether a record is the tool's."""
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record is from the tool."""
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every verdict."""
@@ -57,7 +57,7 @@ class _Tool(Reader):
 
 
 def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
-    """Where each question was answered by one judge alone, the questions may be judges, which is asked about."""
+    """Turn questions into judges if each has a single judge, with a question about it."""
     judges: dict[str, set[str | None]] = {}
     for verdict in filter(is_asked, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
@@ -73,13 +73,13 @@ def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list
 
 
 class Promptfoo(_Tool):
-    """The results of an evaluation: each output is a task; who grades it by a rubric is a worker."""
+    """The results of an evaluation: each output is a task, and each grader by a rubric is a worker."""
 
     name: ClassVar[str] = "promptfoo"
     title: ClassVar[str] = "promptfoo (results as JSON)"
     columns: ClassVar[dict[str, str]] = {"task": "test, prompt, provider", "worker": "assertion", "label": "pass"}
 
-    def knows(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: Mapping[str, Any]) -> bool:
         """The document has results, each with its grading."""
         results = as_record(record.get("results")).get("results")
         return isinstance(results, list) and ("evalId" in record or "config" in record)
@@ -121,13 +121,13 @@ class MLflow(_Tool):
         "gold": "expectation",
     }
 
-    def knows(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: Mapping[str, Any]) -> bool:
         """A trace has assessments, or a row is one."""
         about = {**as_record(record.get("info")), **record}
         return any("assessment_name" in as_record(entry) for entry in [record, *as_list(about.get("assessments"))])
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
-        """The feedback of each source; what was overridden is left out."""
+        """The feedback of each source, without overridden ones."""
         about = {**as_record(record.get("info")), **record}
         given = [record] if "assessment_name" in record else as_list(about.get("assessments"))
         item = text_of(first_of(about, _ITEM)) or f"row {number}"
@@ -154,9 +154,9 @@ class Langfuse(_Tool):
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The columns are those of scores."""
-        return 0.92 if source.table is not None and self.knows(dict.fromkeys(source.table.columns)) else 0.0
+        return 0.92 if source.table is not None and self.recognises(dict.fromkeys(source.table.columns)) else 0.0
 
-    def knows(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: Mapping[str, Any]) -> bool:
         """The fields of a score are there."""
         return {"traceId", "name", "source"} <= record.keys() and ("value" in record or "stringValue" in record)
 
@@ -170,13 +170,13 @@ class Langfuse(_Tool):
 
 
 class Braintrust(_Tool):
-    """Rows of an experiment: each score of an output is a judge, if they ask the same."""
+    """Rows of an experiment: each score of an output is a judge, if all judge the same question."""
 
     name: ClassVar[str] = "braintrust"
     title: ClassVar[str] = "Braintrust (rows of an experiment)"
     columns: ClassVar[dict[str, str]] = {"task": "id", "worker": "name of the score", "label": "score"}
 
-    def knows(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: Mapping[str, Any]) -> bool:
         """The scores of a row are a record of numbers."""
         scores = as_record(record.get("scores"))
         numbers = all(value is None or isinstance(value, int | float) for value in scores.values())
@@ -206,11 +206,11 @@ class JudgeBench(_Tool):
     }
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The records are pairs with judgments, in one file or in a folder of a file for each judge."""
+        """The records are pairs with judgments, in one file or in a folder with a file for each judge."""
         given = isinstance(source.table, JsonTable) or self._files(source)
-        return 0.95 if given and any(map(self.knows, islice(self.entries(source), _LOOKED_AT))) else 0.0
+        return 0.95 if given and any(map(self.recognises, islice(self.entries(source), _LOOKED_AT))) else 0.0
 
-    def knows(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: Mapping[str, Any]) -> bool:
         """A pair has judgments that decide."""
         given = map(as_record, as_list(record.get("judgments")))
         return {"pair_id", "label"} <= record.keys() and any("decision" in entry for entry in given)
@@ -219,7 +219,7 @@ class JudgeBench(_Tool):
         return [file for file in source.inside("**/*.jsonl") if "judge_" in file.name and file.stat().st_size]
 
     def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
-        """The pairs, each with its judge: as the file's name says, or the record."""
+        """The pairs, each with its judge, from the name of the file or the record."""
         for opened in map(Source.at, self._files(source)) if source.table is None else [source]:
             named = dict(part.partition("=")[::2] for part in opened.name.split(","))
             judge = named.get("judge_model") or named.get("judge_name") or opened.name
@@ -296,7 +296,7 @@ class VerdictTable(Reader):
     title: ClassVar[str] = "Table of verdicts (judge, item, verdict, target)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """Columns are called so, and items come again."""
+        """The columns have these names, and items recur."""
         named = settings.task or settings.worker or settings.label or settings.gold or settings.workers or settings.turn
         return 0.62 if source.table is not None and not named and _roles(source) else 0.0
 
@@ -312,7 +312,7 @@ class VerdictTable(Reader):
 
 
 def _roles(source: Source) -> dict[str, str] | None:
-    """Role -> column; None where one is missing, or no item comes again."""
+    """Role -> column; None if one is missing, or no item recurs."""
     table = source.need_table()
     by_name = {plain(column): column for column in reversed(table.columns)}
     wanted = {"worker": _JUDGE, "label": _SAID, "gold": _TRUE, "task": _ABOUT}
@@ -321,6 +321,6 @@ def _roles(source: Source) -> dict[str, str] | None:
     if not {"worker", "label", "task"} <= {*roles} or {*by_name} & {*ALIASES["label"]}:
         return None
     if {*by_name} & ({*ALIASES["worker"]} - {*_JUDGE}) and len({*table.words(roles["worker"])}) < 2:
-        return None  # one judge of all, beside the workers
+        return None  # a single judge, beside the workers
     items = table.words(roles["task"])
     return roles if len({*items}) < len(items) else None

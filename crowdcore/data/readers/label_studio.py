@@ -26,7 +26,7 @@ _ANSWERS = dict(zip(("choices", "selected", "rating"), _KINDS, strict=True))  # 
 class LabelStudio(Reader):
     """A list of tasks, each with ``data`` and ``annotations``; choices are read, or the labels of spans of texts.
 
-    An annotation marked as ground truth becomes the task's gold, and is nobody's annotation.
+    An annotation marked as ground truth becomes the task's gold, and no worker's annotation.
     """
 
     name: ClassVar[str] = "label-studio"
@@ -70,7 +70,7 @@ class LabelStudio(Reader):
 
 
 def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], control: str) -> None:
-    """Take an annotation in: for its worker, or as gold."""
+    """Add an annotation: for its worker, or as gold."""
     worker = _annotator(annotation)
     if annotation.get("was_cancelled"):
         answers.leave_out("skipped", number, worker)
@@ -95,7 +95,7 @@ def _annotator(annotation: dict[str, Any]) -> Any:
 def _mark(
     texts: MarkedTexts, number: int, task: str, annotation: dict[str, Any], control: str, text: str | None
 ) -> None:
-    """Take the spans of an annotation in: for its worker, or as gold."""
+    """Add the spans of an annotation: for its worker, or as gold."""
     worker = _annotator(annotation)
     if annotation.get("was_cancelled"):
         texts.refuse("skipped", number, worker, text)
@@ -114,7 +114,7 @@ def _mark(
 
 
 def _is_span(result: Mapping[str, Any]) -> bool:
-    """Whether a region is a span of a text."""
+    """Return whether a region is a span of a text."""
     return {"start", "end", "labels"} <= result["value"].keys() and result.get("type") in ("labels", None)
 
 
@@ -130,7 +130,7 @@ def _results(annotation: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _kind(result: Mapping[str, Any]) -> str | None:
-    """The kind of answer about the whole task, None for a region (of a text, an image …) and for all else."""
+    """The kind of answer about the whole task, None for a region (of a text, an image …) and the rest."""
     return _ANSWERS.get(next(iter(result["value"]))) if len(result["value"]) == 1 else None
 
 
@@ -140,7 +140,7 @@ def _chosen_values(result: Mapping[str, Any]) -> list[object]:
 
 
 def _controls(table: JsonTable) -> dict[str, str]:
-    """Name of each control with answers -> its kind; regions count under their own type, spans of texts as spans."""
+    """Name of each control with answers -> its kind; regions have their own type, spans of texts are spans."""
     kinds: dict[str, str] = {}
     for entry in table.records():
         for annotation in _annotations(entry) or ():
@@ -151,7 +151,7 @@ def _controls(table: JsonTable) -> dict[str, str]:
 
 
 def _choose_control(controls: dict[str, str], named: str | None, source: Source) -> str:
-    """The control that is named, or the only one with choices, or where there is none the only one with spans."""
+    """The control that is named, else the only one with choices, else the only one with spans."""
     faults = {
         ("choices", "pairwise"): "Several controls hold choices",
         (SPANS,): "Several controls hold spans",
@@ -219,7 +219,7 @@ def _control(source: Source) -> str:
 
 
 def _choices(value: Any) -> list[Any] | None:
-    """The choices in a cell: one as text, several as ``{"choices": […]}``; None for regions and all else."""
+    """The choices in a cell: one as text, several as ``{"choices": […]}``; None for regions and the rest."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         value = read_json(value, [value])
     if isinstance(value, dict):
@@ -232,7 +232,7 @@ def _choices(value: Any) -> list[Any] | None:
 _ANNOTATORS = ("_annotator_id", "_session_id")
 _SUGGESTIONS = ("classification", "ner", "spans", "pos", "dep", "image", "audio", "text", "html", "compare", "diff")
 _MARKING = ("ner_manual", "spans_manual")
-_DRAWN = ("spans", "relations", "arcs", "audio_spans")  # what workers mark inside a text, an image or a sound
+_DRAWN = ("spans", "relations", "arcs", "audio_spans")  # marks inside a text, an image or a sound
 
 
 class Prodigy(Reader):
@@ -258,7 +258,7 @@ class Prodigy(Reader):
         choice = question == "accept"
         by = "_input_hash" if choice else "_task_hash"
         answers = Answers(source, settings, {"task": by, "worker": "_annotator_id", "label": question})
-        options: dict[str, dict[str | None, int]] = {}  # id -> what the option says -> the first line
+        options: dict[str, dict[str | None, int]] = {}  # id -> text of the option -> its first line
         for number, record in enumerate(table.records(), 1):
             answer = record.get("answer")
             worker = next((record[name] for name in _ANNOTATORS if record.get(name) is not None), None)
@@ -266,8 +266,8 @@ class Prodigy(Reader):
                 answers.leave_out("no-class", number, worker)
                 continue
             if choice:
-                for name, says in _options_of(record, number, source).items():
-                    options.setdefault(name, {}).setdefault(says, number)
+                for name, text in _options_of(record, number, source).items():
+                    options.setdefault(name, {}).setdefault(text, number)
             if answer not in ("accept", "reject"):
                 answers.leave_out("skipped", number, worker)
             elif choice and answer == "reject":
@@ -285,7 +285,7 @@ class Prodigy(Reader):
         )
 
     def _spans(self, table: JsonTable, source: Source, settings: ReadSettings) -> Raw:
-        """Read the spans of every accepted text, with the tokens that Prodigy says."""
+        """Read the spans of every accepted text, with Prodigy's tokens."""
         columns = {"task": "_input_hash", "worker": "_annotator_id", "label": SPANS}
         texts = MarkedTexts(source, settings, columns)
         for number, record in enumerate(table.records(), 1):
@@ -303,7 +303,7 @@ class Prodigy(Reader):
 
 
 def _question_of(record: dict[str, Any]) -> str | None:
-    """Which field answers the question: ``accept`` (options), ``answer`` (a suggestion), None for marked spans."""
+    """The field that answers the question: ``accept`` (options), ``answer`` (a suggestion), None for marked spans."""
     if isinstance(record.get("options"), list):
         return "accept"
     view = record.get("_view_id")
@@ -314,7 +314,7 @@ def _question_of(record: dict[str, Any]) -> str | None:
 
 
 def _marks(record: dict[str, Any]) -> bool:
-    """Whether a worker marked spans of a text, or could have."""
+    """Return whether a worker marked spans of a text, or could have."""
     if _question_of(record) is not None or not isinstance(record.get("text"), str):
         return False
     if record.get("_view_id") in _MARKING:
@@ -323,7 +323,7 @@ def _marks(record: dict[str, Any]) -> bool:
 
 
 def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
-    """The field that is named, or the only one that answers the questions of the file; spans where none does."""
+    """The named field, or the only one that answers the questions of the file; spans if none does."""
     questions: dict[str, None] = {}
     marked = False
     for record in table.records():
@@ -346,22 +346,22 @@ def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
 
 
 def _options_of(record: dict[str, Any], number: int, source: Source) -> dict[str, str | None]:
-    """The id of each option of a line (its text where it has none) -> its text, None where it has only an id."""
+    """The id of each option of a line (its text without one) -> its text, None if it has only an id."""
     options: dict[str, str | None] = {}
     for option in record["options"]:
         known = option if isinstance(option, dict) else {"text": option}
-        says = text_of(known.get("text"))
-        name = text_of(known.get("id")) or says
+        text = text_of(known.get("text"))
+        name = text_of(known.get("id")) or text
         if not name:
             raise DataError("An option of this line has no id and no text", file=source.path, row=number)
-        if options.setdefault(name, says) != says:
+        if options.setdefault(name, text) != text:
             what = f"Two options of this line go by {name!r}, so an answer does not say which of them was chosen"
             raise DataError(what, "Give every option an id of its own.", file=source.path, row=number)
     return options
 
 
 def _other_texts(options: Mapping[str, Mapping[str | None, int]]) -> list[Finding]:
-    """The finding about ids that mean one thing in some lines and another in others."""
+    """The finding on ids whose text differs between lines."""
     reused = {name: texts for name, texts in options.items() if len(texts) > 1}
     if not reused:
         return []

@@ -51,7 +51,7 @@ class LongTable(Reader):
         return 0.6 if all(role in roles for role in NEEDED) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the columns that play a role, and keep the others beside them."""
+        """Read the columns that play a role, and keep the others."""
         raw = read_annotations(source.need_table(), settings, self.name)
         if len(raw.task) == 0:
             raise DataError("There are columns, but no rows", file=source.path)
@@ -59,7 +59,7 @@ class LongTable(Reader):
 
 
 def _one_question(raw: Raw, question: str, source: Source) -> Raw:
-    """The rows of one of several questions, whose names stand in a column beside the labels."""
+    """The rows of one of several questions, which are named in a column beside the labels."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     for name in extra.column_names:
         if pa.types.is_nested(extra[name].type):
@@ -80,20 +80,20 @@ _SHOWN = 3  # remedies
 
 
 class Triples(Reader):
-    """Three columns: hardly a worker labels a task twice, few labels are different, and tasks outnumber workers."""
+    """Three columns: hardly a worker labels a task twice, different labels are few, and tasks outnumber workers."""
 
     name: ClassVar[str] = "triples"
     title: ClassVar[str] = "Long table without column names"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """There are no names, and only one column can be the label."""
+        """The columns have no names, and only one can be the label."""
         table = source.table
         if table is None or table.header or settings.turn or table.columns[:2] != ("1", "2"):
             return 0.0
         return 0.5 if roles_by_content(table, settings) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the columns, and say which is which."""
+        """Read the columns, and report their roles."""
         table = source.need_table()
         roles = roles_by_content(table, settings)
         if roles is None:
@@ -107,7 +107,7 @@ class Triples(Reader):
 
 
 def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
-    """Task, worker and label by content where the names of columns do not say all of them, to be confirmed."""
+    """Remedies with task, worker and label by content if the names leave one open, to be confirmed."""
     by_name = assign_roles(table, settings)
     known = {r: c for r, c in by_name.items() if r != "task" or settings.task or plain(c) not in WEAK_ALIASES["worker"]}
     lacking = [role for role in NEEDED if role not in known]
@@ -118,7 +118,7 @@ def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
 
 
 def roles_by_content(table: Table, settings: ReadSettings) -> dict[str, str] | None:
-    """Task, worker and label by content, but for those that the settings name; gold where a column may be it."""
+    """Task, worker and label by content, except those that the settings name; and gold if a column fits."""
     given = {role: column for role in NEEDED if (column := getattr(settings, role)) is not None}
     readings = [] if settings.workers or settings.gold or len(table.head) < FEW else crossed(table, given)
     if len(readings) != 1:
@@ -138,13 +138,13 @@ _LABEL = {*ALIASES["label"], "score", "verdict", "judgement", "tag", "grade"}
 
 
 class Pairs(Reader):
-    """``annotator_1, label_1, annotator_2, label_2`` …: the columns of one number belong together."""
+    """``annotator_1, label_1, annotator_2, label_2`` …: columns with the same number belong together."""
 
     name: ClassVar[str] = "pairs"
     title: ClassVar[str] = "Pairs of columns (worker and label)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """Numbered columns of two kinds: one names different workers in each row, who come again in others."""
+        """Numbered columns of two kinds, one of which names different workers in each row, who recur in others."""
         if source.table is None or settings.turn or settings.worker or settings.label or settings.workers:
             return 0.0
         return 0.55 if _pairs(source.table) else 0.0
@@ -169,7 +169,7 @@ class Pairs(Reader):
         by_role.setdefault("task", number_rows(n))
         words = _words(shape(pairs[0][0]))
         role = "task" if words & {*ALIASES["task"], *MEDIA} and not words & _WORKER else "worker"
-        if role == "task":  # items of a worker, beside one another
+        if role == "task":  # items of a worker, side by side
             worker_column = person or roles.get("task")
             people, by_role = codes[worker_column] if worker_column else by_role["task"], {"task": by_role["task"]}
             blocks = [Block(codes[item], people, codes[label]) for item, label in pairs]
@@ -218,7 +218,7 @@ def _words(kind: str) -> set[str]:
 
 
 def _name_people(table: Table, columns: list[str], called_so: bool) -> bool:
-    """Whether the cells of each row differ, and come again in other rows; many do where they are not ``called_so``."""
+    """Return whether the cells of each row differ and recur in other rows; in many, unless they are ``called_so``."""
     rows = [[word for word in row if word] for row in zip(*map(table.words, columns), strict=True)]
     filled = [row for row in rows if len(row) > 1]
     if not filled or any(len(set(row)) < len(row) for row in filled):
@@ -236,13 +236,13 @@ _LEVELS: tuple[Level, Level] = ("question", "note")
 
 
 class QuestionTable(Reader):
-    """One question is read: the one that the settings name, else the first, which is then asked about."""
+    """One question is read: the one that the settings name, else the first, with a question about it."""
 
     name: ClassVar[str] = "questions"
     title: ClassVar[str] = "Wide table of several questions"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """Names of columns cross questions with workers; or the task comes again with another word beside it."""
+        """Names of columns cross questions with workers; or tasks recur with different words beside them."""
         if source.table is None or settings.turn or settings.worker or settings.label or settings.workers:
             return 0.0
         cols = find_workers(source.table, settings)
@@ -297,8 +297,8 @@ class _Layout:
     """Location of the questions.
 
     Args:
-        workers: question -> worker -> column, where they are in the columns' names.
-        column: the column that names them, where there is one.
+        workers: question -> worker -> column, if the columns' names hold them.
+        column: the column that names them, if there is one.
     """
 
     workers: dict[str, dict[str, str]]
@@ -331,7 +331,7 @@ def _grid(table: Table, cols: WorkerColumns) -> _Layout | None:
 
 
 def _differ(groups: list[dict[str, str]], labels: dict[str, set[str]]) -> bool:
-    """Whether columns of a group share labels, and those of different groups none."""
+    """Return whether columns of a group share labels, and those of different groups none."""
     sets = [set[str]().union(*(labels[name] for name in group.values())) for group in groups]
     apart = all(not a & b for i, a in enumerate(sets) for b in sets[:i])
     return apart and all(share_labels([[*labels[name]] for name in group.values()]) for group in groups)

@@ -20,13 +20,13 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
 _SAMPLES = re.compile(r"(?:(?P<model>.+?)_)?samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[-\d.:]+))?")
-_METRICS = ("acc", "exact_match", "acc_norm", "correct", "pass@1")  # that say whether one answer is right
+_METRICS = ("acc", "exact_match", "acc_norm", "correct", "pass@1")  # 1 for a right answer, else 0
 _ASKED = ("question", "query", "prompt", "input", "problem", "text", "sentence", "passage", "goal", "ctx")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class _File(NamedTuple):
-    """A file of samples: whose, and of which task."""
+    """A file of samples, with its model and task."""
 
     path: Path | None
     model: str
@@ -107,7 +107,7 @@ def _letter(target: str | None, options: tuple[str, ...]) -> str | None:
 
 
 def _options(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The continuations between which a model chose; none where it wrote freely."""
+    """The continuations between which a model chose; empty if it wrote freely."""
     given = entry.get("arguments")
     pairs = [*given.values()] if isinstance(given, dict) else as_list(given)
     ends = [[*pair.values()] if isinstance(pair, dict) else pair for pair in pairs]
@@ -140,7 +140,7 @@ def _sample_files(source: Source) -> list[Path]:
 
 
 def _open_files(source: Source) -> list[_File]:
-    """The files, each with its model: the name of its folder, or what tells the files of one folder apart."""
+    """The files, each with its model: the name of its folder, or what differs between files of one folder."""
     if source.table is not None:
         match = _SAMPLES.fullmatch(source.name)
         folder = source.path.resolve().parent.name if source.path and match and not match["model"] else ""
@@ -174,7 +174,7 @@ def _documents(file: _File) -> Iterator[str | None]:
 
 @cache
 def _model_in_results(folder: Path, time: str | None) -> str | None:
-    """The model that the results beside the samples name."""
+    """The model named by the results beside the samples."""
     with suppress(OSError, ValueError, AttributeError):
         return text_of(json.loads((folder / f"results_{time}.json").read_text(encoding="utf-8")).get("model_name"))
     return None

@@ -22,7 +22,7 @@ class MTBench(Reader):
         return 0.9 if source.table is not None and set(source.table.columns) >= _ALWAYS else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the scores; -1 says that the judge's text held none."""
+        """Read the scores; -1 means that the judge's text has none."""
         source.need_table(*_ALWAYS)
         answers = Answers(source, settings, {"task": "question_id, model", "worker": "judge", "label": "score"})
         for number, record in enumerate(records(source), 1):
@@ -39,7 +39,7 @@ class MTBench(Reader):
 
 
 def _judge(value: Any) -> str | None:
-    """A name, or a name with the prompt it was given."""
+    """A name, or a name with its prompt."""
     if isinstance(value, list):
         return " / ".join(part for entry in value if (part := text_of(entry))) or None
     return text_of(value)

@@ -32,11 +32,11 @@ _IDS = {"id", "_id", "uuid"}
 _SPLITS = {"train", "valid", "validation", "dev", "test"}
 BATCH = 1 << 14  # records that become rows at once
 ROW = "record"
-"""Column of a record's number, the task where no field names it."""
+"""Column of a record's number, which is the task if no field names it."""
 
 
 class Nested(Reader):
-    """One label for each entry of a record's list or map; other fields of the record are about the task."""
+    """One label for each entry of a record's list or map; the record's other fields are about the task."""
 
     name: ClassVar[str] = "nested"
     title: ClassVar[str] = "Nested records (the labels of a task in one record)"
@@ -77,7 +77,7 @@ class Nested(Reader):
         return replace(raw, n_rows=raw.n_rows + table.n_empty, findings=findings, tasks=_without_dash(raw))
 
     def _counts(self, source: Source, layout: Layout, settings: ReadSettings) -> Raw:
-        """Read maps of labels to how many workers gave them."""
+        """Read maps of labels to numbers of workers."""
         ids, labels, task, label, count = [], dict[str, int](), list[int](), list[int](), list[float]()
         task_field = _task_field(_head(source), settings)
         name = task_field if isinstance(task_field, str) else None
@@ -122,7 +122,7 @@ class Nested(Reader):
 
 
 def _refuse_numbers(source: Source, layout: Layout) -> None:
-    """Refuse lists of as many numbers each that sum to 1 or 100, or are called counts."""
+    """Refuse lists of equally many numbers that sum to 1 or 100, or are called counts."""
     lists = [[e["label"] for e in _entries(record, layout)] for record in _head(source)]
     filled = [each for each in lists if each]
     if len({*map(len, filled)}) != 1 or any(type(value) not in (int, float) for each in filled for value in each):
@@ -140,7 +140,7 @@ def _head(source: Source) -> list[dict[str, Any]]:
 
 
 def _records(source: Source) -> Iterator[dict[str, Any]]:
-    """The records; those inside of a document that holds one list of them beside what is about all."""
+    """The records; of a document with one list of records, those of the list."""
     table = source.table
     if isinstance(table, JsonTable) and table.is_one_record:
         inside = _unwrapped(table.document).values()
@@ -154,14 +154,14 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
 
 
 def _with_things(record: dict[str, Any]) -> dict[str, Any]:
-    """A record and what it says of the things that it names, ``{"item": {"id": 3}}`` also as ``{"item.id": 3}``."""
+    """A record with the fields of inner records that have an id: ``{"item": {"id": 3}}`` also as ``{"item.id": 3}``."""
     things = {name: value for name, value in record.items() if isinstance(value, dict) and _IDS & value.keys()}
     inside = ((f"{name}.{key}", part) for name, value in things.items() for key, part in value.items())
     return record | {name: part for name, part in inside if not isinstance(part, dict | list)}
 
 
 def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
-    """What the only record in a document holds, ``{"data": {"items": […]}}``, if there are lists of annotations."""
+    """The innermost only record of a document, ``{"data": {"items": […]}}``, if it has lists of annotations."""
     inside = document
     while len(inner := [v for v in inside.values() if isinstance(v, dict | list) and v]) == 1:
         if isinstance(inner[0], list):
@@ -175,7 +175,7 @@ def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
 def _columns_of(table: Table) -> ArrowTable | None:
     """A document of columns, as pandas writes a frame: ``{"task": {"0": …}, "label": {"0": …}}``, or with lists.
 
-    None: another document. By columns, by rows, split, as pandas calls it, or with all rows below one of its names.
+    By columns, by index or split, as pandas calls it, or with all rows in one field. None for another document.
     """
     document = table.document if isinstance(table, JsonTable) and (table.is_keyed or table.is_one_record) else {}
     document = _unwrapped(document)
@@ -208,24 +208,24 @@ def _columns_of(table: Table) -> ArrowTable | None:
 
 
 def _labelled(value: Any) -> dict[str, Any]:
-    """What a worker says of a task, if that is a record with a label, or one label in a list; else nothing."""
+    """The record of a worker's answer, if it is a record with a label or one label in a list; else empty."""
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], dict | list):
         return {"label": value[0]}
     return value if isinstance(value, dict) and any(is_named(name, "label") for name in value) else {}
 
 
 def _is_row(entry: Any) -> bool:
-    """Whether a record names a task, a worker and a label."""
+    """Return whether a record names a task, a worker and a label."""
     return isinstance(entry, dict) and _has_roles(entry) and any(is_named(name, "task") for name in entry)
 
 
 def _has_roles(names: Iterable[str]) -> bool:
-    """Whether columns are called like worker and label."""
+    """Return whether columns are named like worker and label."""
     return all(any(is_named(name, role) for name in names) for role in ("worker", "label"))
 
 
 def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | tuple[str, ...] | None:
-    """The field that names the task: one with a different value in each record, by its name or as the only one."""
+    """The field that names the task: one that differs in each record, by its name or as the only one."""
     fields = dict.fromkeys(name for record in head for name in record)
     flat = [name for name in fields if not any(isinstance(record.get(name), list | dict) for record in head)]
     if settings.task is not None or KEY in flat[:1]:
@@ -239,7 +239,7 @@ def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | tup
 
 
 def _without_dash(raw: Raw) -> RawTasks | None:
-    """What is known of the tasks; ``-`` as gold says that there is none, as in SNLI, where no label is so."""
+    """The columns about tasks; gold ``-`` becomes missing, as in SNLI, if no label is ``-``."""
     if raw.tasks is None or raw.tasks.gold is None or raw.label.holds((_DASH,)):
         return raw.tasks
     gold = raw.tasks.gold
@@ -281,7 +281,7 @@ class _Rows(Table):
         """Role -> column."""
         layout = self._layout
         task: Any = f"{layout.field}.{layout.task}" if layout.task else _task_field(self.first_records, settings) or ROW
-        if layout.kind == "records" and layout.worker is None:  # the record is a worker's
+        if layout.kind == "records" and layout.worker is None:  # the record belongs to a worker
             named = next((n for n in self._fields if is_named(n, "worker")), None)
             worker = named or _task_field(self.first_records, settings.model_copy(update={"task": None})) or ROW
             return {"task": task, "worker": settings.worker or worker, "label": self._label}
@@ -290,7 +290,7 @@ class _Rows(Table):
         return {"task": task, "worker": self._worker, "label": self._label}
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """The entries of some thousand records."""
+        """The entries, in batches of some thousand records."""
         self.n_empty, self._numbers = 0, []
         if self._are_flat():
             yield from self._flattened(columns)
@@ -312,7 +312,7 @@ class _Rows(Table):
             first += len(batch)
 
     def _are_flat(self) -> bool:
-        """Whether the entries stand in lists of Arrow, which are flattened without making Python objects."""
+        """Return whether the entries are Arrow lists, which are flattened without making Python objects."""
         kinds = {} if self.first_kinds is None else {field.name: field.type for field in self.first_kinds}
         lists = [kinds.get(n) for n in (self._layout.field, *([self._worker] if self._layout.kind == "lists" else ()))]
         if self._layout.kind not in ("records", "lists", "places") or not all(k and pa.types.is_list(k) for k in lists):
@@ -350,7 +350,7 @@ class _Rows(Table):
             first += len(chunk)
 
     def _with_label(self, given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The entries with a label."""
+        """The entries that have a label."""
         key = self._keys[self._label]
         filled = [entry for entry in given if entry.get(key) is not None]
         self.n_empty += len(given) - len(filled)

@@ -77,7 +77,7 @@ class Appen(Reader):
 
 
 def _fields(columns: tuple[str, ...]) -> list[str]:
-    """The fields that workers filled in: those with gold, else all that are not Appen's own nor a text or image."""
+    """The fields filled in by workers: those with gold, else all but Appen's own, texts and images."""
     with_gold = [c for c in columns if f"{c}_gold" in columns]
     if with_gold:
         return with_gold
@@ -86,12 +86,12 @@ def _fields(columns: tuple[str, ...]) -> list[str]:
 
 
 def _lines(cell: str) -> list[str] | None:
-    """A line each, or (from forms with scripts of their own) a JSON list."""
+    """The lines of a cell, or the entries of a JSON list, as custom scripts of forms write."""
     return listed(cell) if cell.startswith("[") else [line for line in cell.splitlines() if line.strip()]
 
 
 def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
-    """Several accepted answers of a test question are no single gold."""
+    """Leave out gold of test questions with several accepted answers."""
     gold = raw.tasks.gold if raw.tasks is not None else None
     if raw.tasks is None or gold is None:
         return raw
@@ -188,7 +188,7 @@ class MTurk(Reader):
 
 
 def _places(columns: tuple[str, ...]) -> dict[str, list[str]]:
-    """Name without its number -> its columns, where inputs and answers have the same numbers, such as 1 to 5."""
+    """Name without its number -> its columns, if inputs and answers have the same numbers, such as 1 to 5."""
     kinds: dict[str, dict[str, str]] = {}
     for column in columns:
         parts = re.split("([0-9]+)", column)
@@ -204,7 +204,7 @@ def _places(columns: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _forms(table: Table) -> tuple[Codes, tuple[str, ...]]:
-    """Each row's form as JSON, and the columns ``Answer.<question>.<button>`` that it was put together from.
+    """Each row's form as JSON, and the columns ``Answer.<question>.<button>`` that it was assembled from.
 
     A form with ``answer-format="flatten-objects"`` spreads its buttons over such columns of ``true`` and ``false``.
     """
@@ -235,7 +235,7 @@ def _form_answers(cell: str) -> dict[str, list[str]]:
 
 _SUBMISSION = {"ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id"}
 _TASK = "ASSIGNMENT:task_id"
-_TIMES = ("ASSIGNMENT:submitted", "ASSIGNMENT:started")  # of a page of tasks; the web page's file has the start only
+_TIMES = ("ASSIGNMENT:submitted", "ASSIGNMENT:started")  # of a page of tasks; downloads by hand have the start only
 
 
 class Toloka(Reader):
@@ -276,7 +276,7 @@ class Toloka(Reader):
 
 
 NO_LOGIN = "not-logged-in-"
-"""What the names of people without an account begin with; a hash of their address follows."""
+"""Prefix of the names of people without an account; a hash of their address follows."""
 _SHOWN = 10
 
 
@@ -338,7 +338,7 @@ def _answers(
 ) -> Iterator[tuple[str, str, Any]]:
     """Name, title and value of each answer, those of combined tasks one by one.
 
-    ``several`` workflows have questions of the same names; with a ``source``, a damaged cell is refused.
+    ``several``: workflows have questions of the same names; with a ``source``, a damaged cell is refused.
     """
     cell = record.get("annotations")
     try:
@@ -361,7 +361,7 @@ def _answers(
 
 
 def _choices(value: Any) -> list[Any] | None:
-    """The chosen options; None: a drawing, a transcription in parts, or another answer that is no class."""
+    """The chosen options; None for a drawing, a transcription in parts, or another answer that is no class."""
     names = []
     for part in value if isinstance(value, list) else [] if value is None else [value]:
         if isinstance(part, dict):  # of a survey the animal, of a menu the option

@@ -1,4 +1,4 @@
-"""Pairwise preferences: which of two answers is the better one, or a tie, whichever side each was shown on."""
+"""Pairwise preferences: the better one of two answers, or a tie, whichever side each was shown on."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from crowdcore.data.tables import Table
 
 _BETTER, _WORSE = ("winner", "chosen", "better", "preferred", "won"), ("loser", "rejected", "worse", "rejected", "lost")
 _ORDERED = tuple(zip(_BETTER, _WORSE, strict=True))
-"""Sides in the order of the verdict, which is the column of the first."""
+"""Pairs of column names in the order of the verdict, which is the first one."""
 _SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), *_ORDERED)
-_ALONE = {side for sides in _SIDES[2:] for side in sides}  # names of columns that may be nothing but the side
+_ALONE = {side for sides in _SIDES[2:] for side in sides}  # sides that may be the whole name of a column
 _QUESTION = (
     *("question_id", "prompt_id", "instruction_id", "pair_id", "comparison_id", "question", "prompt", "instruction"),
     *("query", "input"),
@@ -35,7 +35,7 @@ _QUESTION = (
 _WINNER = {"winner", "preference", "preferred", "chosen", "choice", "better", "best"}
 _VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], *_WINNER}
 _NUMBERS = {"0", "1", "1.0", "1.5", "2", "2.0", "3"}  # 1 and 2 are the sides, and no grades from 1 to 5
-_DRAWN = "is_switched_outputs"  # AlpacaEval's: whether the second output was shown first, as was drawn at random
+_DRAWN = "is_switched_outputs"  # AlpacaEval's: True if the second output was shown first, drawn at random
 _NEAREST = Finding(
     "nearest-side",
     "note",
@@ -48,13 +48,13 @@ _LONG = 40
 
 
 class Preferences(Reader):
-    """The task is a question with two answers in alphabetical order; a verdict on swapped ones is turned round."""
+    """The task is a question with two answers in alphabetical order; a verdict on swapped ones is mirrored."""
 
     name: ClassVar[str] = "preferences"
     title: ClassVar[str] = "Pairwise preferences (two sides and a winner)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """Two columns are named as sides, another one names them or what they hold, and there are workers."""
+        """Two columns are named like sides, another one holds their names or content, and there are workers."""
         if source.table is None or settings.turn or settings.task or settings.workers:
             return 0.0
         return 0.66 if _find(source.table, settings) else 0.0
@@ -70,7 +70,7 @@ class Preferences(Reader):
 
 
 class _Layout(NamedTuple):
-    """Columns: the two sides, those that name the question, the verdicts, and the worker (None: verdicts are his)."""
+    """Columns: the two sides, the question, the verdicts, and the worker (None: each verdict column is a worker)."""
 
     sides: tuple[str, str]
     question: tuple[str, ...]
@@ -96,10 +96,10 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
         by_name = {plain(c): c for c in rest if c not in verdicts}
         question = [by_name[name] for name in (*_QUESTION, *ALIASES["task"]) if name in by_name][:1]
         both = [*zip(*map(table.words, (*sides, *([] if worker is None else [worker]))), strict=True)]
-        if not question and worker is not None:  # what tells the verdicts of a worker on the same two answers apart
+        if not question and worker is not None:  # a column that distinguishes a worker's verdicts on the same answers
             apart = {c: len({*zip(both, table.words(c), strict=True)}) for c in by_name.values()}
             question = [c for c, n in apart.items() if n == len(both) > len({*both})][:1]
-        once = 2 * len({*both}) > len(both)  # hardly a worker sees the same two answers again
+        once = 2 * len({*both}) > len(both)  # few workers see the same two answers again
         question = [c for c in question if len(set(cells_of(table, c))) < len(table.head) or worker is None or not once]
         turn = [by_name["turn"]] if "turn" in by_name else []
         return _Layout(sides, (*question, *turn), tuple(verdicts), worker)
@@ -107,15 +107,15 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
 
 
 def _are_ordered(sides: tuple[str, str]) -> bool:
-    """Whether the names of two columns say that the first holds the better answer."""
+    """Return whether the names of two columns say that the first holds the better answer."""
     words = [{*plain(column).split("_")} for column in sides]
     return any(one in words[0] and other in words[1] for one, other in _ORDERED)
 
 
 def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
-    """Two columns whose names differ in the side alone, those with the fewest different cells first; and all such.
+    """Pairs of columns whose names differ only in the side, those with the fewest different cells first; and all such.
 
-    There is no third such column (as of a third worker), and their cells hardly ever agree (as those of two would).
+    No third column is named so (as of a third worker), and their cells hardly ever agree (as those of workers would).
     """
     words = {c: re.split(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", c.strip().lower()) for c in table.columns}
     kinds: dict[tuple[str, ...], dict[str, str]] = {}
@@ -134,7 +134,7 @@ def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
 
 
 def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
-    """Whether most cells of a column name a side, or what the side holds, and few others are different ties."""
+    """Return whether most cells of a column name a side or its content, and there are few different ties."""
     rows = zip(*map(table.words, (*sides, column)), strict=True)
     given = [row for row in rows if row[2]]
     values = {verdict for _, _, verdict in given}
@@ -147,7 +147,7 @@ def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
 
 
 def _are_shares(values: Iterable[str]) -> bool:
-    """Whether verdicts are many numbers from 1, the first side, to 2, the second, and few are words, as of no label."""
+    """Return whether verdicts are many numbers from 1, the first side, to 2, the second, and few words for no label."""
     names = {*values} - {""}
     numbers = [*filter(_SHARE.fullmatch, names)]
     return len(numbers) > _MOST_TIES and len(names) - len(numbers) <= _MOST_TIES
@@ -162,7 +162,7 @@ def _nearest(label: Codes) -> Codes:
 
 
 def _mirrors(values: Iterable[str]) -> dict[str, str]:
-    """Verdict -> the verdict on the same answers with sides swapped; itself, where it names no side."""
+    """Verdict -> the verdict on the same answers with sides swapped; itself if it names no side."""
     names = {*values}
     same = {name: name for name in names}
     if all(re.fullmatch("[<>=~]+", name) for name in names):
@@ -207,9 +207,9 @@ def _long(table: Table, settings: ReadSettings, layout: _Layout) -> Raw:
 
 
 def _with_order(extra: Mapping[str, pa.Array], task: Codes, worker: Codes, swapped: BoolArray) -> pa.Table | None:
-    """The further columns and ``swapped``: whether the later answer was shown first; None where that tells nothing.
+    """The further columns and ``swapped``: whether the later answer was shown first; None if that is no evidence.
 
-    It tells something where each worker's order was drawn (`_DRAWN`), and else of tasks that one saw in both orders: an
+    It is evidence if each worker's order was drawn (`_DRAWN`), and else for tasks that a worker saw in both orders: an
     answer that is always shown first is also always that of one model.
     """
     drawn = next((extra[name] for name in extra if plain(name) == _DRAWN), None)
@@ -247,7 +247,7 @@ def _wide(table: Table, settings: ReadSettings, layout: _Layout) -> Raw:
 
 
 def _tasks(question: list[Codes], a: Codes, b: Codes) -> tuple[Codes, BoolArray]:
-    """(n,) the question with both answers in alphabetical order, and whether they are shown in the other order."""
+    """(n,) the question with both answers in alphabetical order, and mask of those shown in the other order."""
     number = {name: k for k, name in enumerate(sorted({*_texts(a), *_texts(b)}))}
     one, other = (_numbers_of(codes, number) for codes in (a, b))
     parts: list[IntArray] = [*(c.codes for c in question), np.minimum(one, other), np.maximum(one, other)]
@@ -274,13 +274,13 @@ def _numbers_of(codes: Codes, number: Mapping[str, int]) -> IntArray:
 
 
 def _short(text: str) -> str:
-    """A text that fits into a task's name, and is still different from others."""
+    """A text shortened for a task's name, but still different from others."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _LONG else f"{flat[: _LONG - 8]}… {zlib.crc32(text.encode()) & 0xFFFF:04x}"
 
 
 def _sort_sides(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], columns: tuple[str, str]) -> Codes:
-    """(n,) the verdicts as if the answers were in alphabetical order; a name of an answer becomes that of its side."""
+    """(n,) verdicts on the answers in alphabetical order; the name of an answer becomes that of its side."""
     mirrors = _mirrors(_texts(label))
     every = [*dict.fromkeys([*columns, *mirrors, *mirrors.values()])]
     place = {value: k for k, value in enumerate(every)}
@@ -295,7 +295,7 @@ def _sort_sides(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], co
 
 
 def _finding(swapped: BoolArray, layout: _Layout, values: Iterable[str], settings: ReadSettings) -> Finding:
-    """Finding on the order of the sides; a question where numbers or letters may be other classes."""
+    """Finding on the order of the sides; a question if numbers or letters may be other classes."""
     one, other = layout.sides
     if _are_ordered(layout.sides):
         sentence = f"Each task is a pair of answers in alphabetical order: {one!r} says which of them is better"
@@ -314,7 +314,7 @@ def _finding(swapped: BoolArray, layout: _Layout, values: Iterable[str], setting
 
 
 def _name_sides(layout: _Layout, values: set[str]) -> bool:
-    """Whether verdicts surely name sides: by the name of their column, as answers' names, by ``>``, or side words."""
+    """Return whether verdicts surely name sides: by the name of their column, answers' names, ``>``, or words."""
     if any(plain(column) in _WINNER for column in layout.verdicts) or any(set("<>") & {*value} for value in values):
         return True
     if all(mirror == value for value, mirror in _mirrors(values).items()):

@@ -39,7 +39,7 @@ class _Answer(NamedTuple):
 
 
 class SageMaker(Reader):
-    """``annotations/worker-response/iteration-1/<task>/<time>.json``; few output.manifest hold workers' own labels."""
+    """``annotations/worker-response/iteration-1/<task>/<time>.json``; few output.manifest hold workers' labels."""
 
     name: ClassVar[str] = "sagemaker"
     title: ClassVar[str] = "SageMaker Ground Truth (worker responses)"
@@ -128,7 +128,7 @@ def _is_request(record: dict[str, Any]) -> bool:
 
 
 def _passed_on(record: dict[str, Any]) -> dict[str, Any] | None:
-    """A line of output.manifest whose post-annotation function passed the workers' answers on, as a request."""
+    """A line of output.manifest to which the post-annotation function added the workers' answers, as a request."""
     own = next((value[_OWN] for value in record.values() if isinstance(value, dict) and _OWN in value), None)
     about = {"content": record.get("source"), "s3Uri": record.get("source-ref")}
     request = {"datasetObjectId": record.get("source-ref"), "dataObject": about, "annotations": own}

@@ -31,11 +31,11 @@ from crowdcore.data.tables import JsonTable
 from crowdcore.data.tables.json_table import read_json
 
 _SUFFIXES = (".jsonl", ".json", ".csv")
-_ITEM = {"text": "text", "data": "text", "filename": "image"}  # field -> what it is
+_ITEM = {"text": "text", "data": "text", "filename": "image"}  # field -> kind of media
 _TEXT = tuple(field for field, kind in _ITEM.items() if kind == "text")
 _GIVEN = ("label", "labels", "entities")
 _ID, _USER = ("id", "doc_id"), ("username", "user")
-_SEEN = 1000  # examples that say whether labels are spans
+_SEEN = 1000  # examples by which spans are recognised
 
 
 class _Given(NamedTuple):
@@ -49,7 +49,7 @@ class _Given(NamedTuple):
 
 
 class Doccano(Reader):
-    """Each file is called after its user (``ann.jsonl``) and holds ``id``, ``text`` and ``label`` of each example.
+    """Each file is named after its user (``ann.jsonl``) and holds ``id``, ``text`` and ``label`` of each example.
 
     ``label`` is a list of classes, or of spans: ``[0, 4, "LOC"]``; in exports with relations they are ``entities``.
     """
@@ -132,7 +132,7 @@ def _files(source: Source) -> list[Path]:
 
 
 def _is_example(record: dict[str, Any]) -> bool:
-    """Whether it has an id, a text or file, and labels: a list, or in a CSV a text."""
+    """Return whether a record has an id, a text or file, and labels: a list, or in a CSV a text."""
     if not any(name in record for name in _ID) or not any(name in record for name in _ITEM):
         return False
     given = record.get("annotations")
@@ -160,7 +160,7 @@ def _add(answers: Answers, given: _Given) -> None:
 
 
 def _class(entry: Any) -> Any:
-    """The class of an old annotation, which is a record; a record or list where it has none."""
+    """The class of an annotation in the old format, a record; a record or list if it has none."""
     if not isinstance(entry, dict) or is_span(entry):
         return entry
     label = entry.get("label", entry.get("text"))
@@ -179,7 +179,7 @@ class LightTag(Reader):
         return 0.9 if examples and isinstance(examples[0], dict) and "example_id" in examples[0] else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the classifications; who has seen an example and gave it no class is reported."""
+        """Read the classifications; annotators who have seen an example and gave it no class are reported."""
         source.need_json()
         answers = Answers(source, settings, {"task": "example_id", "worker": "annotator", "label": "classname"})
         for example_number, example in enumerate(as_list(source.first.get("examples")), 1):
@@ -213,7 +213,7 @@ _ROLES = {"task": "data_row", "worker": "created_by"}
 
 
 class Labelbox(Reader):
-    """``data_row`` and ``projects``, each with ``labels``: the classifications of the whole row, no objects in it.
+    """``data_row`` and ``projects``, each with ``labels``: classifications of the whole row, not objects in it.
 
     Source: the fields of ``Project.export`` of Labelbox's SDK.
     """
@@ -226,7 +226,7 @@ class Labelbox(Reader):
         return 0.95 if all(isinstance(source.first.get(name), dict) for name in ("data_row", "projects")) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the answers to one question; who labelled a row without an answer to it is reported."""
+        """Read the answers to one question; labels without an answer to it are reported."""
         source.need_json()
         every = [(record, [*_labels(record, source, n)]) for n, record in enumerate(records(source), 1)]
         questions = Counter(question for _, labels in every for label in labels for question, _ in _classified(label))
@@ -280,7 +280,7 @@ class _Response(NamedTuple):
 
 
 class Argilla(Reader):
-    """The label is the response to the only question (or the one named); suggestions are nobody's.
+    """The label is the response to the only question (or the one named); suggestions have no worker.
 
     Responses to a question of spans are lists of records with start, end and label.
     """
@@ -341,7 +341,7 @@ class Argilla(Reader):
 
 
 def _are_spans(values: Iterable[Any]) -> bool:
-    """Whether most entries of the responses are spans."""
+    """Return whether most entries of the responses are spans."""
     entries = [isinstance(e, dict) and is_span(e) for v in values for e in (v if isinstance(v, list) else [v])]
     return 2 * sum(entries) > len(entries)
 
@@ -376,7 +376,7 @@ def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str,
 
 
 def _answers(value: Any) -> list[Any]:
-    """The responses of Argilla 1 to the question of a column; empty where it is none."""
+    """The responses of Argilla 1 in the column of a question; empty for other values."""
     given = entries(value)
     return given if all(isinstance(entry, dict) and set(entry) >= _ANSWER for entry in given) else []
 
@@ -451,7 +451,7 @@ def _split(value: Any) -> list[str]:
 
 
 def _text_of(value: Any) -> str | None:
-    """The text, or the parts of a conversation with their names: a record, or (in ConvAbuse) the JSON of one."""
+    """The text, or the parts of a conversation with their names, a record or (in ConvAbuse) JSON."""
     if isinstance(value, str) and value.startswith("{"):
         value = read_json(value, value)
     if isinstance(value, dict):

@@ -58,7 +58,7 @@ class WideTable(Reader):
     title: ClassVar[str] = "Wide table (tasks × workers)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """No column is the worker's, and the columns share their labels."""
+        """No column is that of the worker, and the columns share their labels."""
         if source.table is None or settings.worker or settings.label:
             return 0.0
         columns = source.table.columns
@@ -79,7 +79,7 @@ class WideTable(Reader):
         filled = [[word for word in source.table.words(c) if word not in ("", *MINUS_ONE)] for c in workers]
         full = len(columns) == 3 and all(len(column) == len(head) for column in filled)
         if full and not roles and (len(head) < 10 or have_key(source.table, columns)):
-            return 0.0  # may as well be task, worker and label under names nobody knows
+            return 0.0  # may as well be task, worker and label under unknown names
         given = [column for column in filled if column]
         rated = settings.kind == "ratings" and all(_are_ratings(c, settings.levels or ()) for c in given)
         return 0.4 if rated or share_labels(given) else 0.0
@@ -152,7 +152,7 @@ class WideTable(Reader):
 
 
 def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, settings: ReadSettings) -> Finding | None:
-    """The question about a last row whose cells no other row holds: numbers below words, or called a total."""
+    """A question about a last row whose cells no other row has: numbers below words, or called a total."""
     last = task_row == n - 1
     if settings.totals is False or n < 4 or not last.any():
         return None
@@ -174,7 +174,7 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
 
 
 def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
-    """What to say of last rows without a label that are called as no task is, with other signs."""
+    """A warning about last rows without a label whose names have other signs than those of tasks."""
     last = int(task_row.max(initial=-1)) + 1
     if task is None or not 3 < last < n:
         return []
@@ -215,9 +215,9 @@ def _orientation(n: int, cols: WorkerColumns, ids: Codes, settings: ReadSettings
 
 
 def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tuple[IntArray | None, list[Finding]]:
-    """The filled cells (None: all) without those of -1 where that seems to mean missing, and what to say of it.
+    """The filled cells (None: all) without -1 if that seems to mean missing, and findings on it.
 
-    That is so where the class list lacks -1, or where none is given and the other labels, two at least, are words or
+    -1 means missing if the class list lacks it, or if none is given and the other labels, at least two, are words or
     numbers from 0.
     """
     if settings.missing is not None or not label.holds(MINUS_ONE):
@@ -249,13 +249,13 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
 
 
 def _names_once(table: Table, roles: Mapping[str, str]) -> bool:
-    """Whether no task comes again."""
+    """Return whether no task is repeated."""
     cells = cells_of(table, roles["task"]) if "task" in roles else []
     return len({*cells}) == len(cells)
 
 
 def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:
-    """Whether at least half of a column's cells are numbers or words that stand for some."""
+    """Return whether at least half of a column's cells are numbers or words for levels."""
     numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").notna()
     return 2 * int((numbers | pd.Series(cells).isin(levels)).sum()) >= len(cells)
 
@@ -284,7 +284,7 @@ _PEOPLE = {
     *("student", "observer", "record_id", "prolific_pid", "participantid", "userid", "respondentid", "antwort_id"),
 }
 _PERSONAL = {"id", "name", "first_name", "last_name", "vorname", "nachname", "nom", "prénom", "nombre", "custom_data_1"}
-_FIRST = 20  # columns among which addresses of people are looked for
+_FIRST = 20  # columns searched for addresses of people
 _ABOUT_RESPONSES = {  # columns of Qualtrics, Google Forms, LimeSurvey and REDCap about a response
     *("timestamp", "startdate", "enddate", "recordeddate", "status", "ipaddress", "progress", "finished", "score"),
     *("duration_(in_seconds)", "recipientlastname", "recipientfirstname", "recipientemail", "externalreference"),
@@ -296,17 +296,17 @@ _ABOUT_RESPONSES = {  # columns of Qualtrics, Google Forms, LimeSurvey and REDCa
     *("carimbo_de_data_hora", "informazioni_cronologiche", "时间戳记", "タイムスタンプ", "startzeit"),
     "fertigstellungszeit",
 }
-_WEAK = {"score", "status", "date", "time"}  # which columns of other tables are called, too
+_WEAK = {"score", "status", "date", "time"}  # also names of columns of other tables
 
 
 class TurnedTable(Reader):
-    """Each further column is a task, called as the column is; empty cells are missing."""
+    """Each further column is a task with the column's name; empty cells are missing."""
 
     name: ClassVar[str] = "turned"
     title: ClassVar[str] = "Turned table (workers × tasks)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The settings say so, or a column of people, all different, stands beside columns that share their labels."""
+        """The settings say so, or a column of distinct people is beside columns that share their labels."""
         table = source.table
         if table is None or settings.turn is False or settings.label or settings.task or settings.workers:
             return 0.0
@@ -375,12 +375,12 @@ def _people(table: Table, settings: ReadSettings) -> str | None:
 
 
 def _is_form(table: Table) -> bool:
-    """Whether a column is called like those about a whole response."""
+    """Return whether a column is named like those about a whole response."""
     return any(plain(c) in _ABOUT_RESPONSES - _WEAK for c in table.columns)
 
 
 def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]:
-    """The columns of tasks, and those that seem to hold something else; without those about a whole response."""
+    """The columns of tasks, and those with other apparent content; without those about a whole response."""
     about = {c for c in table.columns if plain(c) in _ABOUT_RESPONSES or plain(c).endswith("_complete")}
     about |= {
         c for c in table.columns if " - " in c and c.partition(" - ")[2] in table.columns

@@ -1,9 +1,9 @@
 """Simulated crowds; every file of this folder is one family, its settings next to it.
 
 ``simulate.names()`` lists them, ``simulate.get(name)`` is the settings model of one (a pydantic model with bounds
-and descriptions), ``simulate.get(name)(**settings).run(source)`` or the function of that name makes the dataset,
-which keeps what generated it in ``dataset.truth``. `copy_leader`, `push_class` and `imitate_common` put workers who
-coordinate into a crowd.
+and descriptions), ``simulate.get(name)(**settings).run(source)`` or the function of that name makes the dataset, with
+the true parameters in ``dataset.truth``. `copy_leader`, `push_class` and `imitate_common` put workers who coordinate
+into a crowd.
 """
 
 from __future__ import annotations

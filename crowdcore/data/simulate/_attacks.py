@@ -1,6 +1,6 @@
 """Workers who coordinate, put into a crowd: some copy a leader, some push one class, some imitate the common confusion.
 
-Each function takes a crowd with gold and workers by number, and replaces the labels of these workers; who does what is
+Each function takes a crowd with gold and workers by number, and replaces the labels of these workers; their roles are
 in ``truth.worker_role``.
 """
 
@@ -128,7 +128,7 @@ def _check(dataset: CrowdDataset, workers: Sequence[int], rate: float) -> None:
 
 
 def _with_roles(dataset: CrowdDataset, roles: dict[int, str]) -> CrowdDataset:
-    """The crowd with what these workers do; what no longer generates its labels is left out."""
+    """The crowd with the roles of these workers, without true parameters that no longer hold."""
     before = (dataset.truth and dataset.truth.worker_role) or ("",) * dataset.n_workers
     worker_role = tuple(roles.get(worker, role) for worker, role in enumerate(before))
     return replace(dataset, truth=SimulatedTruth(worker_role=worker_role))

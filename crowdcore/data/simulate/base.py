@@ -62,7 +62,7 @@ def choose_workers(
 def _keyed(
     n_tasks: int, n_workers: int, per_task: int, rng: np.random.Generator, weights: FloatArray | None
 ) -> IntArray:
-    """The same by the ``per_task`` smallest of exponential keys, for when most workers are drawn anyway."""
+    """The same by the ``per_task`` smallest of exponential keys, for cases in which most workers are drawn."""
     scale = 1.0 if weights is None else 1.0 / weights
     chosen = np.empty((n_tasks, per_task), np.int32)
     step = max(1, _BLOCK // n_workers)
@@ -81,7 +81,7 @@ def assign(
     rng: np.random.Generator,
     weights: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Who labels what: ``(task, worker)``, aligned, with ``per_task`` labels a task on average.
+    """Assign workers to tasks: ``(task, worker)``, aligned, with ``per_task`` labels a task on average.
 
     ``spread="even"`` gives each task the same number (or the two numbers next to a fraction),
     ``spread="binomial"`` draws it as if each worker took each task by chance, so that some tasks may get none.
@@ -208,8 +208,8 @@ class Crowd:
         task: (n_annotations,) task number.
         worker: (n_annotations,) worker number.
         label: (n_annotations,) class number.
-        truth: its per-annotation arrays are aligned with these annotations; settings are filled in later.
-        n_workers: workers, those without a label included.
+        truth: the true parameters, those of annotations aligned with these; settings are filled in later.
+        n_workers: number of workers, those without a label included.
         notes: sentences for the dataset.
     """
 
@@ -222,7 +222,7 @@ class Crowd:
 
 
 class Simulation(Settings):
-    """Base of every simulated crowd: frozen settings, and `run`, which returns a dataset with its truth.
+    """Base of every simulated crowd: frozen settings, and `run`, which returns a dataset with the true parameters.
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, and declares its settings.
     """
@@ -297,7 +297,7 @@ class ClassSimulation(Simulation):
 
 
 def wrong_classes(tasks: CrowdDataset, wanted: str) -> DataError:
-    """The refusal of tasks with more or fewer classes than a simulation is made for."""
+    """The refusal of tasks with another number of classes than a simulation needs."""
     return DataError(
         f"{tasks.name} has {tasks.n_classes} classes, but this simulation is made for {wanted}",
         f"Choose {wanted} of its classes, or another dataset.",
@@ -305,7 +305,7 @@ def wrong_classes(tasks: CrowdDataset, wanted: str) -> DataError:
 
 
 def numbered(prefix: str, n: int) -> pd.Index[str]:
-    """``n`` ids of equal width from 1 on, so that they sort as numbers do: w01 … w30."""
+    """``n`` ids of equal width from 1 on, which sort like numbers: w01 … w30."""
     width = len(str(n))
     return pd.Index([f"{prefix}{i:0{width}d}" for i in range(1, n + 1)], dtype=object)
 

@@ -250,7 +250,7 @@ class Ccc(ClassSimulation):
 
         task = np.repeat(labelled, self.per_task)
         worker = choose_workers(len(labelled), n_workers, self.per_task, rng, weights).ravel()
-        # What a leader says of a task is drawn once, however many follow it there.
+        # The label of a leader on a task is drawn once, however many workers follow it.
         key, at = np.unique(task.astype(np.int64) * n_workers + leader[worker], return_inverse=True)
         own_label = draw_labels(own, key % n_workers, tasks.gold[key // n_workers], rng)[at]
         true = tasks.gold[task]

@@ -19,7 +19,7 @@ from crowdcore.data.tags import BEGIN, INSIDE, find_spans, need_tags
 
 
 class TaggedSentences(ClassSimulation):
-    """Settings of sentences, and who tags which."""
+    """Settings of sentences, and of the workers who tag each."""
 
     makes_tasks: ClassVar[bool] = True
 
@@ -172,7 +172,7 @@ class Spans(TaggedSentences):
         true = find_spans(tasks.gold, np.isin(np.arange(tasks.n_tasks), start[:-1]), scheme)
         first = np.searchsorted(true.start, start)
         span = rows_of(first, sentence)
-        turn = np.repeat(np.arange(len(sentence)), np.diff(first)[sentence])  # the sentence of a worker it stands in
+        turn = np.repeat(np.arange(len(sentence)), np.diff(first)[sentence])  # pair of sentence and worker of each span
         seen = rng.random(len(span)) >= missed[worker[turn]]
         span, turn = span[seen], turn[seen]
         kind = self._kinds(true.type[span], rng.random(len(span)) < confused[worker[turn]], rng)
@@ -227,7 +227,7 @@ def _move_boundaries(
 
 
 def _shares(counts: FloatArray) -> FloatArray:
-    """(R, C, C) rows that sum to 1; a true tag that a worker never met counts as given right."""
+    """(R, C, C) rows that sum to 1; a true tag that a worker never saw counts as given correctly."""
     total = counts.sum(-1, keepdims=True)
     return np.where(total > 0, counts / np.maximum(total, 1), np.eye(counts.shape[-1]))
 

@@ -29,13 +29,13 @@ get = REGISTRY.find
 def fetch(name: str, *, url_base: str | None = None, force: bool = False, progress: Progress | None = None) -> Path:
     """Download a named dataset and convert it into the user's cache, where `crowdcore.load_dataset` finds it.
 
-    A download that broke off goes on where it stopped when this is called again. The dataset appears in the cache
-    complete or not at all, and the downloaded files are deleted then; their SHA-256 stay recorded.
+    An interrupted download continues when this is called again. The dataset appears in the cache complete or not at
+    all, and the downloaded files are deleted then; their SHA-256 stay recorded.
 
     Args:
         name: one of `names`.
         url_base: a mirror's address that holds the source's files under their own names.
-        force: fetch and convert again although it is there.
+        force: fetch and convert again even if it exists.
         progress: called with a file's name, the bytes here and all bytes (None = unknown).
 
     Returns:
@@ -43,7 +43,7 @@ def fetch(name: str, *, url_base: str | None = None, force: bool = False, progre
 
     Raises:
         SettingError: no such source.
-        DownloadError: a file could not be fetched, or is not the one that was fetched before.
+        DownloadError: a file could not be fetched, or differs from the one fetched before.
         DataError: a file is damaged, unsafe or not in the source's known layout.
     """
     from crowdcore.data.sources._download import fetch_source

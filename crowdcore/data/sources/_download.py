@@ -26,16 +26,16 @@ from crowdcore.data.writers import write_folder
 Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes here so far and all of them (None = the server does not say)."""
 
-_CHUNK, _UNPACKED = 1 << 18, 1 << 32  # bytes read at once, and that an archive may hold
-_AGENT = "Mozilla/5.0 (compatible; crowdcore)"  # some hosts refuse urllib's own name
+_CHUNK, _UNPACKED = 1 << 18, 1 << 32  # bytes read at once; most bytes in an archive
+_AGENT = "Mozilla/5.0 (compatible; crowdcore)"  # some hosts refuse urllib's default
 
 
 class DownloadError(CrowdError):
-    """A file that could not be fetched, in one sentence that says what to do."""
+    """A file could not be fetched; the message says what to do."""
 
 
 class _BrokenOffError(Exception):
-    """The connection ended before the file did; another attempt goes on from there."""
+    """The connection ended before the file was complete; another attempt continues from there."""
 
 
 def download(
@@ -49,11 +49,11 @@ def download(
     pause: float = 1.0,
     timeout: float = 30.0,
 ) -> str:
-    """Fetch ``url`` into ``target``, going on from ``target.part`` where a call broke off; returns its SHA-256.
+    """Fetch ``url`` into ``target``, continuing from ``target.part`` of an interrupted call; returns its SHA-256.
 
-    That must be ``sha256``, or else the one that `remember` noted when it was first fetched. The file has at most
-    ``limit`` bytes. Of ``attempts`` to connect none fetches twice what has arrived; seconds pass before the second
-    (``pause``, doubled for each one after) or without a byte until a connection counts as broken (``timeout``).
+    The digest must be ``sha256``, or by default the one that `remember` recorded. The file has at most ``limit``
+    bytes. Each of the ``attempts`` continues the one before, after ``pause`` seconds, doubled each time; a connection
+    counts as broken after ``timeout`` seconds without a byte.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise DownloadError(f"{url} is not an http or https address.")
@@ -126,7 +126,7 @@ def _attempt(url: str, name: str, part: Path, progress: Progress | None, limit: 
                 raise _BrokenOffError(f"the connection ended after {end} of {total} bytes")
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == 416 and here:  # nothing after what we have: complete, or another file by now
+        if error.code == 416 and here:  # no further bytes: the file is complete, or another one by now
             whole = error.headers.get("Content-Range", "").rpartition("/")[2]
             if whole == str(here):
                 return
@@ -200,7 +200,7 @@ def fetch_source(
             dataset = source.convert(files, Path(work))
             write_folder(dataset, target, readme=_readme(source, dataset, digests), overwrite=True)
     except DataError:
-        _delete(files)  # must not be taken for the right files next time
+        _delete(files)  # the next call must not take them for the right ones
         raise
     for name, digest in digests.items():
         remember(files[name], digest)
@@ -229,10 +229,10 @@ Fetched from:
 
 
 def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None]) -> set[Path]:
-    """Write the regular files of a ``.tar.gz`` that ``place`` wants to where it says, and return them.
+    """Write the regular files of a ``.tar.gz`` to the paths that ``place`` returns, and return these.
 
-    ``place`` takes a member's name. Links and devices are never written, nor more than four GiB in all. A member
-    whose name leads outside of the archive's own folder is refused, wanted or not, before anything of it is written.
+    ``place`` maps a member's name to its path, or None to skip it. Links and devices are never written, nor more than
+    four GiB in all. Any member whose name leads outside of the archive's folder is refused before it is written.
     """
     written, limit = set[Path](), _UNPACKED
     try:

@@ -20,8 +20,8 @@ class RemoteFile:
 
     Args:
         url: its address.
-        sha256: its SHA-256 where it is known for certain; otherwise the one found at the first fetch is kept.
-        limit: bytes it may have at most.
+        sha256: its SHA-256 if it is known; otherwise that of the first download is recorded.
+        limit: most bytes.
     """
 
     url: str
@@ -53,7 +53,7 @@ class Source(ABC):
 
         Args:
             files: name of each of `files` -> where it lies.
-            folder: an empty folder to unpack into; what the dataset needs of it is copied from there.
+            folder: an empty folder to unpack into; files that the dataset needs are copied from there.
 
         Raises:
             DataError: the files are not in the layout that the class describes.
@@ -61,7 +61,7 @@ class Source(ABC):
 
 
 def need(path: Path, what: str) -> Path:
-    """The path, if the file exists, or a refusal."""
+    """The path, if the file exists; else a refusal."""
     if not path.is_file():
         raise DataError(f"The source lacks {what}", "Its layout is not the one that is known.")
     return path

@@ -222,7 +222,7 @@ class Cifar10N(Source):
 
 
 def _label_columns(path: Path) -> dict[str, AnyArray]:
-    """The saved arrays by name. torch builds nothing but whole-number arrays from the file and runs nothing of it."""
+    """The saved arrays by name. torch builds only whole-number arrays from the file and runs no code of it."""
     try:
         import torch
     except ImportError as error:
@@ -232,7 +232,7 @@ def _label_columns(path: Path) -> dict[str, AnyArray]:
     try:
         with torch.serialization.safe_globals([np.ndarray, np.dtype, np.dtypes.Int64DType, *names]):
             saved = torch.load(path, weights_only=True)
-    except Exception as error:  # whatever a damaged file makes torch's reader raise
+    except Exception as error:  # a damaged file may make torch's reader raise anything
         raise DataError(
             "Not label columns that torch saved, or damaged; nothing of it was executed", file=path
         ) from error

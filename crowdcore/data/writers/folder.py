@@ -37,13 +37,13 @@ def write_folder(
     readme: str | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write everything a dataset holds as a folder that `read_dataset` (`read_ratings`) reads back equal.
+    """Write a dataset as a folder that `read_dataset` (`read_ratings`) reads back equal.
 
     Args:
         path: the folder; it appears only when it is complete.
         table: format of annotations, tasks and workers.
         readme: text of README.md; default a line of counts.
-        overwrite: replace a folder that is there (only one in our format).
+        overwrite: replace an existing folder (only one in our format).
 
     Raises:
         DataError: the folder exists, or something would not be read back unchanged.
@@ -64,7 +64,7 @@ def write_folder(
 
 
 def _class_list(dataset: CrowdDataset | RatingDataset) -> tuple[str, ...]:
-    """The lines of classes.txt: the classes; of ratings their range, then the words that they stand for."""
+    """The lines of classes.txt: the classes; of ratings their range, then their words."""
     if not isinstance(dataset, RatingDataset):
         return dataset.classes
     low, high = (np.format_float_positional(end, trim="-") for end in (dataset.low, dataset.high))
@@ -84,7 +84,7 @@ def _fill(dataset: CrowdDataset | RatingDataset, folder: Path, table: TableForma
         for ending, rows in _parts(dataset, dataset.features, "features").items():
             np.save(folder / f"features{ending}.npy", rows, allow_pickle=False)
     if dataset.media is not None and dataset.media.images is not None:
-        mapped = dataset.media.columns is not None and "image" in dataset.media.columns  # read from files: a cache
+        mapped = dataset.media.columns is not None and "image" in dataset.media.columns  # pixels are a cache of files
         for ending, rows in _parts(dataset, dataset.media.images, "images").items():
             if mapped:
                 np.save(folder / f"images{ending}.npy", rows, allow_pickle=False)
@@ -128,7 +128,7 @@ def _token_table(sentences: Sentences) -> Arrow:
 
 
 def _needs_worker_list(dataset: CrowdDataset | RatingDataset) -> bool:
-    """Whether reading the annotations alone would give other workers, or another order."""
+    """Return whether reading the annotations alone would give other workers, or another order."""
     names = [str(name) for name in dataset.worker_ids]
     return bool((dataset.labels_per_worker == 0).any()) or natural_order(names) != list(range(len(names)))
 

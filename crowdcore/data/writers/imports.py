@@ -1,4 +1,4 @@
-"""Back to the tools people label in: tasks with proposed labels, as the files that each tool imports."""
+"""Write tasks with proposed labels as files that annotation tools import."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QUESTION = "label"  # the control, question or column that holds the class
 
 
 class Inferred(Protocol):
-    """What proposes labels: the fit of an aggregator, a reference."""
+    """Source of proposed labels: the fit of an aggregator, or a reference."""
 
     @property
     def labels(self) -> IntArray:
@@ -40,17 +40,17 @@ class Inferred(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A task as a tool is to show it.
+    """A task to be shown by a tool.
 
     Args:
         number: of the task.
         task: its name.
         kind: text, image or audio.
-        shown: the text, or the path or address of the file; the task's name where the dataset holds neither.
+        shown: the text, or the path or address of the file; the task's name if the dataset has neither.
         label: the proposed class, "" for none.
         shares: (C,) probabilities, if known.
         score: that of the proposed class, if known.
-        workers: who is to label it, if that is planned.
+        workers: planned workers, if any.
     """
 
     number: int
@@ -87,7 +87,7 @@ def write_import(
             (JSON records with suggestions), ``prodigy`` (JSON lines of `choice`), ``doccano`` (JSON lines), ``cvat``
             (tags of images, XML 1.1), ``huggingface`` (Parquet with a class label and soft labels for `datasets`), or
             ``lewidi`` (JSON with the workers' labels and soft labels).
-        inferred: what proposes the labels, such as the fit of an aggregator; without it, tasks have no proposal.
+        inferred: source of the proposed labels, such as the fit of an aggregator; without it, tasks have no proposal.
         tasks: only these, in this order: names, or a table (or its file) with the column task and maybe worker, such
             as a list to relabel, of next labels or of actions; default: every task with labels.
 
@@ -167,7 +167,7 @@ def _workers(table: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _task_contents(dataset: CrowdDataset) -> tuple[str, dict[int, str]]:
-    """The kind of what the tasks are, and task number -> its text or file."""
+    """The kind of media of the tasks, and task number -> its text or file."""
     columns = None if dataset.media is None else dataset.media.columns
     kind = next((name for name in MEDIA if columns is not None and name in columns), "text")
     known = pd.Series(dtype=object) if columns is None or kind not in columns else columns[kind].dropna()
@@ -299,4 +299,4 @@ TOOLS: dict[str, Callable[[CrowdDataset, list[Proposal]], str | pa.Table]] = {
     "huggingface": _huggingface,
     "lewidi": _lewidi,
 }
-"""Name of each tool -> what its file holds."""
+"""Name of each tool -> content of its file."""

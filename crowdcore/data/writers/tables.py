@@ -32,7 +32,7 @@ _GREEK = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho varsigma sigma tau "
     "upsilon phi chi psi omega"
 )
-_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")  # what it obeys in a cell; it leaves a_b as it is
+_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")  # markup in a cell; a_b is none
 _LATEX = str.maketrans(
     {
         **{special: f"\\{special}" for special in "&%$#_{}"},
@@ -49,7 +49,7 @@ _LATEX = str.maketrans(
 
 
 def spelled(value: Any) -> str:
-    """A value for people: at most three decimals, or three digits where it is small; – where there is none."""
+    """A value as text: at most three decimals, or three digits if it is small; – if it is missing."""
     if isinstance(value, float | np.floating):
         if math.isnan(value):
             return "–"
@@ -58,7 +58,7 @@ def spelled(value: Any) -> str:
 
 
 def json_rows(table: Arrow) -> str:
-    """A list with a record for each row, numbers in full; nothing, NaN and infinities are null."""
+    """A list with a record for each row, numbers in full; missing values, NaN and infinities are null."""
     return "[" + ",".join(f"\n  {_record(row)}" for row in table.to_pylist()) + "\n]\n"
 
 
@@ -77,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 
 def markdown(table: Arrow, bold: Mapping[str, Any] | None = None) -> str:
-    """A Markdown table; ``bold``: column -> the value that stands out."""
+    """A Markdown table; ``bold``: column -> the value to emphasise."""
     head, rows, numeric = _cells(table)
     names = [_in_markdown(name) for name in head]
     lines = [f"| {' | '.join(names)} |", f"|{'|'.join('--:' if right else '---' for right in numeric)}|"]
@@ -89,7 +89,7 @@ def markdown(table: Arrow, bold: Mapping[str, Any] | None = None) -> str:
 
 
 def latex(table: Arrow) -> str:
-    """A ``tabular`` of booktabs to ``\\input``; columns of numbers stand right."""
+    """A ``tabular`` of booktabs to ``\\input``; columns of numbers are right-aligned."""
     head, rows, numeric = _cells(table)
     lines = [rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}", r"\toprule"]
     lines += [_in_latex(head), r"\midrule", *(_in_latex(cells) for cells, _ in rows)]
@@ -103,7 +103,7 @@ def latex_of(frame: pd.DataFrame) -> str:
 
 
 def _cells(table: Arrow) -> tuple[list[str], list[tuple[list[str], tuple[Any, ...]]], list[bool]]:
-    """Names of the columns; the cells of each row, as text and as they are; which columns hold numbers."""
+    """Names of the columns; the cells of each row, as text and as values; flags of the columns of numbers."""
     values = zip(*(column.to_pylist() for column in table.columns), strict=True)
     types = [field.type for field in table.schema]
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) for t in types]
@@ -122,18 +122,18 @@ def _in_latex(cells: list[str]) -> str:
 
 
 TEXTS: dict[str, Callable[[Arrow], str]] = {".json": json_rows, ".md": markdown, ".tex": latex}
-"""Ending of a file -> what it holds."""
+"""Ending of a file -> function that makes its content."""
 
 
 TableFormat = Literal["parquet", "csv"]
 ENDINGS = (".csv", ".parquet", *TEXTS)
-ROWS = 1 << 18  # of a row group: a reader holds one at a time
-DICTIONARY = 1 << 14  # values of a dictionary that stays one: read as one, a larger one takes many times its size
+ROWS = 1 << 18  # of a row group, of which a reader holds one at a time
+DICTIONARY = 1 << 14  # most values of a dictionary that is written as one: reading larger ones takes much memory
 
 
 @contextmanager
 def replacing(path: Path, overwrite: bool = False) -> Iterator[Path]:
-    """`crowdcore.core.files.replacing`, in a folder that is there."""
+    """`crowdcore.core.files.replacing` in a folder that exists."""
     if not path.parent.is_dir():
         raise DataError(f"The folder {path.parent} does not exist")
     with files.replacing(path, overwrite) as temporary:
@@ -182,7 +182,7 @@ def _is_large(column: Arrow) -> bool:
 
 
 def _write_parquet(table: Arrow, path: Path) -> None:
-    """Write large dictionaries spelled out: Parquet has its own for each row group, smaller and faster read."""
+    """Write large dictionaries as plain values: Parquet makes smaller ones for each row group, faster to read."""
     plain = [
         field.with_type(field.type.value_type) if _is_large(column) else field
         for field, column in zip(table.schema, table.columns, strict=True)
@@ -194,7 +194,7 @@ def _write_parquet(table: Arrow, path: Path) -> None:
 
 
 def _safe(column: Arrow, name: str) -> Arrow:
-    """Text with formulas neutralised; dictionary columns are spelled out."""
+    """Text with formulas neutralised; dictionary columns become plain text."""
     if pa.types.is_dictionary(column.type):
         return pa.chunked_array(
             [escape(c.dictionary.cast(pa.large_string())).take(c.indices) for c in column.chunks], pa.large_string()
@@ -216,7 +216,7 @@ def names_column(codes: Arrow, names: Arrow) -> Arrow:
 
 
 def check_names(dataset: CrowdDataset | RatingDataset, listed: bool) -> None:
-    """Refuse names that would come back changed: readers trim blanks, and merge what looks the same.
+    """Refuse names that would be read back changed: readers trim blanks, and merge names that look the same.
 
     ``listed``: a list of classes is written too, which keeps ``1.0`` from being read as ``1``.
     """
@@ -281,7 +281,7 @@ def _extra_column(values: pd.Series, name: str, taken: tuple[str, ...]) -> Arrow
 def write_long(dataset: CrowdDataset | RatingDataset, path: str | Path) -> Path:
     """Write the annotations as a long CSV or Parquet file (by the ending of ``path``).
 
-    Each row holds the annotation's true class and split where known, and its row in the file it was read from. Tasks
+    Each row holds the annotation's true class and split if known, and its row in the file it was read from. Tasks
     without annotations, the class order or range, features and media are not in such a file; `write_folder` keeps them.
 
     Args:
@@ -300,8 +300,8 @@ def write_long(dataset: CrowdDataset | RatingDataset, path: str | Path) -> Path:
 def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
     """Write ratings as a wide CSV or Parquet file (by the ending of ``path``): a row a task, a column a worker.
 
-    Read it back with the range and ``workers=[…]``; gold stands in the column ``gold``. Tasks come with and without
-    ratings; splits, further columns and media do not: `write_folder` keeps them.
+    Read it back with the range and ``workers=[…]``; gold is in the column ``gold``. Tasks without ratings are included;
+    splits, further columns and media are not: `write_folder` keeps them.
 
     Args:
         path: the file; replaced at once if it exists.
@@ -342,10 +342,9 @@ def write_aggregated(
     difficulty: FloatArray | None = None,
     foil: IntArray | None = None,
 ) -> Path:
-    """Write what an aggregator found as CSV or Parquet: ``task``, ``label``, and what else is given.
+    """Write the result of an aggregator as CSV or Parquet: ``task``, ``label``, and the optional columns.
 
-    That is ``p(<class>)`` for each class, the ``difficulty`` of the task, and its ``foil``, the class that it misleads
-    to.
+    These are ``p(<class>)`` for each class, ``difficulty``, and ``foil``, the class that the task misleads to.
 
     Args:
         dataset: whose tasks the labels are of.
@@ -387,14 +386,14 @@ _STEP = 1 << 24  # cells in memory at a time
 
 
 def write_conll(dataset: CrowdDataset, path: str | Path) -> Path:
-    """Write a token a line, with its gold tag if some is known and the tag of each worker (``?``: none).
+    """Write a token a line, with its gold tag if any is known and the tag of each worker (``?``: none).
 
     Args:
         dataset: a crowd that tags tokens.
         path: the file; replaced at once if it exists.
 
     Raises:
-        DataError: it knows no sentences, a name or word holds a blank, or a worker tagged a sentence twice.
+        DataError: the dataset has no sentences, a name or word has a blank, or a worker tagged a sentence twice.
     """
     path, sentences = Path(path), dataset.sentences
     if sentences is None:
