@@ -1,4 +1,4 @@
-"""Uploads to the app: stored files and the datasets made of them, folders of the workspace, each with a note."""
+"""Store, unpack and delete uploads to the app: files and the datasets made of them, folders of the workspace."""
 
 from __future__ import annotations
 
@@ -8,74 +8,17 @@ import hashlib
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from crowdcore.core.files import replacing, workspace, write_json
-from crowdcore.data.catalogue import NOTE, note_of, upload_folder, upload_notes
+from crowdcore.data.catalogue import NOTE, Upload, note_of, upload_folder, upload_notes
 
 _CONTENT, _UNPACKED = "content", "unpacked"  # folders beside the note of an upload: the file, and what a ZIP holds
 _NAME, _SUFFIX = 100, 16  # bytes of a stored file's name, and letters of its ending
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class Upload:
-    """A file that someone uploaded, and the dataset made of it.
-
-    Args:
-        name: its title.
-        file: digest of the stored file, empty if there is none (any more).
-        dataset: the dataset's name in addresses, empty until the file is imported.
-        size: bytes of the file.
-        when: time at which it was stored or imported.
-        mapping: settings that it was read with.
-    """
-
-    name: str
-    file: str
-    dataset: str
-    size: int
-    when: datetime
-    mapping: Mapping[str, Any]
-
-    @property
-    def rated(self) -> bool:
-        """Return whether its labels were read as ratings."""
-        return self.mapping.get("kind") == "ratings"
-
-
-def list_uploads(owner: str = "") -> list[Upload]:
-    """The uploads of one owner, the newest first; the owner is "" where nobody signs in."""
-    datasets = [_upload(note, owner, dataset=note.parent.name) for note in upload_notes("datasets")]
-    read = {upload.file for upload in datasets if upload}
-    files = [
-        _upload(note, owner, file=note.parent.name) for note in upload_notes("uploads") if note.parent.name not in read
-    ]
-    uploads = [upload for upload in (*datasets, *files) if upload]
-    return sorted(uploads, key=lambda upload: upload.when, reverse=True)
-
-
-def _upload(path: Path, owner: str, **known: str) -> Upload | None:
-    """Read the upload of a note; None if another owner made it."""
-    note = note_of(path.parent)
-    try:
-        when = datetime.fromisoformat(note["when"])
-        facts = {"file": note.get("file", ""), "dataset": "", **known}
-        mapping = {k: tuple(v) if isinstance(v, list) else v for k, v in note.get("mapping", {}).items()}
-        upload = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **facts)
-    except (KeyError, ValueError, TypeError, AttributeError):
-        return None
-    return upload if note.get("owner", "") == owner else None
-
-
-def dataset_title(name: str) -> str:
-    """Title of a dataset on pages: of an upload the file's name, unless it was renamed."""
-    folder = upload_folder(name)
-    return str(note_of(folder).get("name", name)) if folder else name
 
 
 def store_upload(name: str, content: BinaryIO, owner: str = "") -> Path:

@@ -11,9 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from crowdcore.analysis.panels.families import are_models
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
-from crowdcore.data.catalogue import upload_folder
+from crowdcore.data.catalogue import dataset_title, upload_folder
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits.view import cached
 from dashboard import state
 from dashboard.access import AccessError, may_enter, sign_in_settings

@@ -14,9 +14,9 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.settings import FormField, form_fields
 from crowdcore.core.spelling import spell, spell_settings
 from crowdcore.data import RatingDataset, simulate
+from crowdcore.data.catalogue import dataset_title
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import Simulation
-from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, planted
 from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset, simulators, usual_simulator
 from dashboard import state

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.data.uploads import dataset_title
+from crowdcore.data.catalogue import dataset_title
 from crowdcore.learning import learners
 from crowdcore.learning.learners import setting_title, settings_in_words, untrainable
 from crowdcore.runs import Run

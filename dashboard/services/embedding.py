@@ -11,8 +11,7 @@ import streamlit as st
 
 from crowdcore.core.confined import run_in_child
 from crowdcore.core.files import write_json
-from crowdcore.data.catalogue import NOTE, note_of, upload_folder
-from crowdcore.data.uploads import dataset_title
+from crowdcore.data.catalogue import NOTE, dataset_title, note_of, upload_folder
 from crowdcore.learning.embedding import prepare
 from dashboard.services.opening import dataset, datasets_folder, forget_dataset
 from dashboard.services.uploads import free_title, note_dataset

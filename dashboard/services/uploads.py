@@ -18,11 +18,11 @@ import streamlit as st
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.files import workspace, write_json
-from crowdcore.data import uploads as kept
-from crowdcore.data.catalogue import NOTE, note_of, upload_folder
+from crowdcore.data import catalogue, uploads as kept
+from crowdcore.data.catalogue import NOTE, Upload, note_of, upload_folder
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import is_archive
-from crowdcore.data.uploads import Upload, digest_of, stored_file
+from crowdcore.data.uploads import digest_of, stored_file
 from dashboard.services.opening import fitting
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ LONGEST = 100  # characters of a title
 
 def list_uploads() -> list[Upload]:
     """The uploads of whoever is signed in (of all, where nobody has to), the newest first."""
-    return kept.list_uploads(owner())
+    return catalogue.list_uploads(owner())
 
 
 def owner() -> str:

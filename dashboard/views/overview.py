@@ -9,8 +9,9 @@ import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.analysis.verdicts import verdict_word
+from crowdcore.data.catalogue import Upload, dataset_title
 from crowdcore.data.dictionary import csv_bytes
-from crowdcore.data.uploads import Upload, dataset_title, delete_upload
+from crowdcore.data.uploads import delete_upload
 from crowdcore.exhibits import Exhibit, View, verdicts
 from dashboard import state
 from dashboard.components import rated_tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crowdcore.data.uploads import dataset_title
+from crowdcore.data.catalogue import dataset_title
 from crowdcore.runs.report import drawing_fault, to_html
 from dashboard import state
 from dashboard.components.frame import heading, hidden_names, page

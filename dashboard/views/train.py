@@ -14,9 +14,9 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.catalogue import dataset_title
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.media import UnusableError
-from crowdcore.data.uploads import dataset_title
 from crowdcore.learning import learners
 from crowdcore.learning.curve_metrics import selection_score
 from crowdcore.learning.embedding import sentence_models

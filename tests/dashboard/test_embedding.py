@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdcore.data.uploads import dataset_title, digest_of
+from crowdcore.data.catalogue import dataset_title
+from crowdcore.data.uploads import digest_of
 from crowdcore.learning.learners import embeddable, suggested_methods
 from dashboard.services import opening, uploads
 from testkit.crowds import simulate_crowd

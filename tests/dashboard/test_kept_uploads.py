@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.catalogue import upload_folder
-from crowdcore.data.uploads import Upload, dataset_title, delete_upload
+from crowdcore.data.catalogue import Upload, dataset_title, upload_folder
+from crowdcore.data.uploads import delete_upload
 from dashboard.services import datasets, opening, uploads
 from tests.dashboard.app_page import open_page, words
 

@@ -15,21 +15,12 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.files import write_json
 from crowdcore.data import catalogue, describe_datasets, examine, rows as arrays, unpack, write_folder
-from crowdcore.data.catalogue import NOTE, find_upload, note_of, open_labels, with_pictures
+from crowdcore.data.catalogue import NOTE, dataset_title, find_upload, list_uploads, note_of, open_labels, with_pictures
 from crowdcore.data.rows import array_shape, open_array, read_npz
 from crowdcore.data.settings import RATINGS, KindError
 from crowdcore.data.tables import parquet
 from crowdcore.data.unpack import unpack_zip
-from crowdcore.data.uploads import (
-    dataset_title,
-    delete_upload,
-    digest_of,
-    list_uploads,
-    make_dataset,
-    store_upload,
-    stored_file,
-    unpacked_folder,
-)
+from crowdcore.data.uploads import delete_upload, digest_of, make_dataset, store_upload, stored_file, unpacked_folder
 from testkit import bombs
 from testkit.bombs import zipped
 from testkit.crowds import simulate_crowd

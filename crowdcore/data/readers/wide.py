@@ -348,7 +348,7 @@ class TurnedTable(Reader):
 
 
 def _are_people(columns: Sequence[str]) -> bool:
-    """Whether columns are called as people are: ``rater1``, ``coder_b``."""
+    """Return whether columns are named like people: ``rater1``, ``coder_b``."""
     known = _PEOPLE | {*ALIASES["worker"]}
     return all(known & {*plain(c).split("_"), shape(plain(c)).strip("_#")} for c in columns)
 

@@ -338,9 +338,11 @@ def _is_plain(rows: list[list[str]]) -> bool:
     first, *below = rows
     if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
         return False
-    odd = [row for row in below[:3] if any(cell.lstrip()[:1] in "({[:-" for cell in row)]  # or empty
-    explained = names_index(rows) or any(explains(row, below[3:]) for row in odd)
-    if explained or any(len(row) > len(first) for row in below[:10]):
+    marks = "({[:-"  # or empty
+    odd = [r for r in below[:3] if len(r) < len(first) or any(cell.lstrip()[:1] in marks for cell in r)]
+    if odd and (names_index(rows) or any(explains(row, below[3:]) for row in odd)):
+        return False
+    if any(len(row) > len(first) for row in below[:10]):
         return False
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 

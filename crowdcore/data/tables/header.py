@@ -102,12 +102,12 @@ def explains(row: list[str], below: list[list[str]]) -> bool:
 
 
 def names_index(rows: list[list[str]]) -> bool:
-    """Whether the second row names the index alone, below the name of the columns, as pivot tables do."""
+    """Return whether the second row only names the index, below the name of the columns, as in pivot tables."""
     return _alone(rows[1:]) and {rows[0][0].strip().lower(), rows[1][0].strip().lower()} <= KNOWN
 
 
 def _alone(rows: list[list[str]]) -> bool:
-    """Whether the first row holds its first cell alone, and the next one more."""
+    """Return whether the first row has only its first cell filled, and the next one more."""
     return len(rows) > 1 and _filled(rows[0][1:]) == 0 < _filled(rows[0]) and _filled(rows[1]) > 1
 
 
