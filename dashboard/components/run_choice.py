@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from zoneinfo import ZoneInfo
 
 import streamlit as st
 
@@ -18,7 +16,7 @@ from crowdcore.runs.run import describe_spec
 from dashboard import state
 from dashboard.components.link import link
 from dashboard.components.pickers import several
-from dashboard.components.text import as_text, count
+from dashboard.components.text import as_text, count, when
 from dashboard.services import opening, train
 from dashboard.services.runs import readable, runs_of, spelled, training_fault
 
@@ -170,16 +168,3 @@ def run_names(shown: Sequence[Run]) -> dict[str, str]:
     names = runs.short_names(shown, settings_in_words)
     times = Counter(names.values())
     return {run_id: name if times[name] == 1 else f"{name} · {run_id[:8]}" for run_id, name in names.items()}
-
-
-def viewer_zone() -> str:
-    """The time zone of whoever looks."""
-    try:
-        return ZoneInfo(st.context.timezone or "UTC").key
-    except (KeyError, ValueError):
-        return "UTC"
-
-
-def when(moment: datetime) -> str:
-    """A moment on the clock of whoever looks."""
-    return f"{moment.astimezone(ZoneInfo(viewer_zone())):%-d %b %Y, %H:%M}"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import streamlit as st
 
 from crowdcore.data.report import plural_of
 
@@ -53,3 +57,16 @@ def size(n_bytes: float) -> str:
     if n_bytes < 1e6:
         return f"{max(n_bytes / 1e3, 1):.0f} kB"
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"
+
+
+def viewer_zone() -> str:
+    """The time zone of whoever looks."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC").key
+    except (KeyError, ValueError):
+        return "UTC"
+
+
+def when(moment: datetime) -> str:
+    """A moment on the clock of whoever looks."""
+    return f"{moment.astimezone(ZoneInfo(viewer_zone())):%-d %b %Y, %H:%M}"

@@ -8,21 +8,18 @@ import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.analysis.verdicts import verdict_word
+from crowdcore.analysis.verdicts import CONFUSED, REMOVE, SURE, TRUST, verdict_word
 from crowdcore.data.catalogue import Upload, dataset_title
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.uploads import delete_upload
-from crowdcore.exhibits import Exhibit, View, verdicts
+from crowdcore.exhibits import Exhibit, View
 from dashboard import state
-from dashboard.components import rated_tasks
 from dashboard.components.exhibit import follow, looked_at, panels, show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
-from dashboard.components.importer import importer
 from dashboard.components.link import link, task_link, worker_link
-from dashboard.components.run_choice import when
 from dashboard.components.table import download, formats, numbers
-from dashboard.components.text import as_text, count, number, percent, size
+from dashboard.components.text import as_text, count, number, percent, size, when
 from dashboard.services import uploads
 from dashboard.services.runs import runs_of
 from dashboard.services.uploads import file_to_open
@@ -39,6 +36,8 @@ SHOWN = 20  # uploads
 @fragment
 def importing() -> None:
     """Upload, look, accept; the uploads there are, the newest first."""
+    from dashboard.components.importer import importer  # not before the first figure of the view that opens
+
     importer()
     if not (listed := uploads.list_uploads()):
         return
@@ -72,6 +71,8 @@ def glance() -> None:
 @fragment
 def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
+    from dashboard.components import rated_tasks  # as above
+
     view = looked_at()
     show(replace(exhibits.ratings.worker_bias(view), click=None), "bias", notes=False)
     rated_tasks.in_numbers(view)
@@ -142,10 +143,10 @@ def _confirm(upload: Upload) -> None:
 
 
 THRESHOLDS = {
-    "remove": ("Remove below", verdicts.REMOVE, "As a share of the typical worker's skill."),
-    "trust": ("Trust above", verdicts.TRUST, "As a share of the typical worker's skill."),
-    "confused": ("Train from", verdicts.CONFUSED, "Share of a class that is labelled as another one."),
-    "sure": ("Take labels from", verdicts.SURE, "Probability that a task's label is right."),
+    "remove": ("Remove below", REMOVE, "As a share of the typical worker's skill."),
+    "trust": ("Trust above", TRUST, "As a share of the typical worker's skill."),
+    "confused": ("Train from", CONFUSED, "Share of a class that is labelled as another one."),
+    "sure": ("Take labels from", SURE, "Probability that a task's label is right."),
 }
 REVIEWS = {
     "check": "Review gold that may be wrong",
@@ -176,16 +177,16 @@ def board() -> None:
     with above, st.spinner("Judging workers and tasks …", show_time=True):
         with drawn:
             pictures(view)
-        counts = verdicts.verdicts(view, remove, trust, confused, sure)
+        counts = exhibits.verdicts.verdicts(view, remove, trust, confused, sure)
     truth, knows, *limits_told, wrong, control = counts.notes
     with above:
         sentence, csv = st.columns([6, 1], vertical_alignment="center")
         sentence.markdown(as_text(f"{wrong} {knows}"), help=as_text(" ".join([truth, *limits_told])))
         with csv:
             take_along(view, limits)
-    workers = verdicts.worker_verdicts(view, remove, trust, confused)
-    judged = verdicts.to_do(verdicts.workers_judged(view, remove, trust, confused))
-    tasks = verdicts.task_verdicts(view, sure)
+    workers = exhibits.verdicts.worker_verdicts(view, remove, trust, confused)
+    judged = exhibits.verdicts.to_do(exhibits.verdicts.workers_judged(view, remove, trust, confused))
+    tasks = exhibits.verdicts.task_verdicts(view, sure)
     with cards:
         grid = st.grid(3, min_column_width=330, gap="small", border=True)
         with grid.cell():
@@ -206,7 +207,7 @@ def board() -> None:
 
 def guideline(view: View) -> None:
     """The mistakes that more workers share than chance explains, each with a link to what is behind it."""
-    exhibit = verdicts.mistakes_in_words(view)
+    exhibit = exhibits.verdicts.mistakes_in_words(view)
     shared = exhibit.table[exhibit.table["shared"]]
     _title("Guideline to fix", len(shared))
     for place, row in shared.head(FEW).iterrows():
@@ -301,7 +302,7 @@ def take_along(view: View, limits: dict[str, float]) -> None:
     """One CSV of all actions."""
     file = f"{state.get('dataset')}-actions-{view.reference}.csv"
     look = {"type": "primary", "icon": ":material/checklist:", "key": "actions"}
-    download("Actions (CSV)", lambda: csv_bytes(verdicts.actions(view, *limits.values()).table), file, **look)
+    download("Actions (CSV)", lambda: csv_bytes(exhibits.verdicts.actions(view, *limits.values()).table), file, **look)
 
 
 page("overview", draw, importing, ratings=lambda: draw(glance_at_ratings))

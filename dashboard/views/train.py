@@ -31,11 +31,10 @@ from dashboard.components.link import link
 from dashboard.components.own_settings import method_titled
 from dashboard.components.pickers import several, switch
 from dashboard.components.run_board import follow_runs, search_board
-from dashboard.components.run_choice import viewer_zone
 from dashboard.components.run_chosen import about_chosen
 from dashboard.components.run_curves import curves
 from dashboard.components.table import download, other_formats
-from dashboard.components.text import as_text, count, duration, listed
+from dashboard.components.text import as_text, count, duration, listed, viewer_zone
 from dashboard.components.train_form import KEPT, form, refusal_of, shared_settings
 from dashboard.services import embedding, opening, train
 from dashboard.services.runs import all_runs, own, spelled, training_fault

@@ -6,7 +6,6 @@ The likelihood of the labels is the same under any permutation of the classes, s
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
@@ -109,10 +108,11 @@ def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
     Returns:
         (S, C) int64: entry ``[s, c]`` is the latent class of replica s that is class c.
     """
-    n_classes = probabilities.shape[-1]
-    weight = np.eye(n_classes)[gold[gold >= 0]]
-    table = np.einsum("nc,snk->sck", weight, probabilities[:, gold >= 0].astype(np.float64))
-    return np.stack([linear_sum_assignment(t + 1e-6 * np.eye(n_classes), maximize=True)[1] for t in table])
+    from scipy.optimize import linear_sum_assignment  # slow to import: whoever reads results does without
+
+    same = np.eye(probabilities.shape[-1])
+    table = np.einsum("nc,snk->sck", same[gold[gold >= 0]], probabilities[:, gold >= 0].astype(np.float64))
+    return np.stack([linear_sum_assignment(t + 1e-6 * same, maximize=True)[1] for t in table])
 
 
 def match_names_without_task(probabilities: FloatArray, gold: IntArray) -> FloatArray:
