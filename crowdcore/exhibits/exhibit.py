@@ -204,6 +204,13 @@ class Exhibit(Shown):
         if not self.alt:
             object.__setattr__(self, "alt", self.title)
 
+    @functools.cached_property
+    def untitled(self) -> go.Figure | None:
+        """The figure without its title, for pages that write it above; kept, as copying takes milliseconds."""
+        from crowdcore.figures.theme import untitled
+
+        return None if self.figure is None else untitled(self.figure)
+
     def __repr__(self) -> str:
         return f"Exhibit({self.name!r}: {self.title!r})"
 

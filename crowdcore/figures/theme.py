@@ -21,6 +21,8 @@ ACCENT = "#0f7fbf"
 WARN = "#e0601f"  # marks what needs a second look; told apart from ACCENT by every kind of colour vision
 # Of the same widths on every system, so that a figure laid out on one is not cut on another.
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+_HEIGHT = 450  # pixels of a figure that sets none
+_TITLE, _LINE = 48, 16  # pixels of a title, and of each further line of its subtitle
 
 # Cividis (Nunez, Anderton & Renslow 2018): luminance rises evenly, the same to all kinds of colour vision. Its first
 # colour is near a dark background.
@@ -141,8 +143,19 @@ def figure(*traces: object, title: str = "", subtitle: str = "", **layout: objec
 
 
 def copied(figure: go.Figure) -> go.Figure:
-    """A copy of a figure that other threads may be drawing: ``Figure(figure)`` takes its types away for a moment."""
+    """Copy a figure that other threads may be drawing: ``Figure(figure)`` takes its types away for a moment."""
     return type(figure)([trace.to_plotly_json() for trace in figure.data], figure.layout.to_plotly_json())
+
+
+def untitled(figure: go.Figure) -> go.Figure:
+    """Copy a figure without its title and subtitle, whose words become ``layout.meta``, and without their room."""
+    title, layout = figure.layout.title, figure.layout
+    words = [html.unescape(text.replace("<br>", " · ")) for text in (title.text, title.subtitle.text) if text]
+    if not words:
+        return figure
+    room = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
+    height, margin = layout.height or _HEIGHT, layout.margin.t or TEMPLATE.layout.margin.t
+    return copied(figure).update_layout(title=None, meta=words, height=height - room, margin_t=margin - room)
 
 
 def method_color(name: str) -> str:

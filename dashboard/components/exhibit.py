@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -84,11 +83,11 @@ def show(
     """
     name = file or f"{state.get('dataset')}-{exhibit.name}-{state.get('reference')}"
     on_click = None if exhibit.click is None else clicks(exhibit.click, leads)
-    if exhibit.figure is None:
+    if exhibit.untitled is None:
         table(exhibit.table, key, name=name, noun=noun, rows=rows, on_row=on_click, limits=limits)
     else:
         figure(
-            exhibit.figure,
+            exhibit.untitled,
             key,
             name=name,
             alt=exhibit.alt,
@@ -178,34 +177,10 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); opacity: 1; }
 """
 
 
-_HEIGHT, _MARGIN = 450, 60  # pixels of a figure that says nothing of them
-
-
-_TITLE, _LINE = 48, 16  # pixels that a title takes in a figure, and another line of its subtitle
-
-
 @functools.cache
 def _component() -> Callable[..., Any]:
     script = "".join(Path(__file__).with_name(name).read_text() for name in ("paper.js", "figure.js"))
     return st.components.v2.component("crowdcore_figure", html=_HTML, css=_CSS, js=script)
-
-
-def _titled(drawn: go.Figure) -> go.Figure:
-    """The figure without its title and subtitle, which are written above it, where lines may break."""
-    from crowdcore.figures.theme import copied
-
-    title = drawn.layout.title
-    words = [html.unescape(text.replace("<br>", " · ")) for text in (title.text, title.subtitle.text) if text]
-    if not words:
-        return drawn
-    st.markdown("  \n".join([f"**{as_text(words[0])}**", *(f":small[{as_text(text)}]" for text in words[1:])]))
-    saved = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
-    margin, height = drawn.layout.margin.t or _MARGIN, drawn.layout.height or _HEIGHT
-    kept: dict[str, Any] = vars(drawn)  # an exhibit is drawn many times, and a copy takes a fifth of a click
-    if "_untitled" not in kept:
-        look = {"title": None, "meta": words, "height": height - saved, "margin_t": margin - saved}
-        kept["_untitled"] = copied(drawn).update_layout(**look)
-    return kept["_untitled"]
 
 
 def figure(
@@ -247,8 +222,14 @@ def figure(
             on_window(tuple(window["x"]), tuple(window["y"]))
 
     def draw(now: go.Figure) -> None:
+        from crowdcore.figures.theme import untitled
+
+        drawn = untitled(now)
+        if drawn.layout.meta:  # lines of text break where those of a figure do not
+            title, *more = map(as_text, drawn.layout.meta)
+            st.markdown("  \n".join([f"**{title}**", *(f":small[{line}]" for line in more)]))
         st.plotly_chart(
-            _titled(now),
+            drawn,
             key=f"chart-{key}",
             theme=None,
             alt=alt,
