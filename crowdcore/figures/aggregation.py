@@ -1,4 +1,4 @@
-"""Aggregators side by side: where their labels differ, how honest their posteriors are, how their fits went."""
+"""Aggregators side by side: differences of their labels, calibration of their posteriors, course of their fits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from crowdcore.figures import theme
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap
 from crowdcore.figures.theme import dots, interval
 
-_FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
+_FEW = 4  # curves up to which their intervals are drawn; hovering always shows them
 _LEAST_GAP = 1e-12
 _LEAST_TASKS = 10  # groups of fewer tasks are points without a line
 
 
 def label_disagreement(result: LabelDisagreement, *, title: str = "Where the labels differ") -> go.Figure:
-    """The share of tasks that each pair labels differently; rows and columns lie at 0, 1, 2, …"""
+    """Plot the share of tasks that each pair labels differently; rows and columns lie at 0, 1, 2, …"""
     share = np.array(100 * result.share)
     np.fill_diagonal(share, np.nan)
     tasks = int(result.compared.max(initial=0))
@@ -44,7 +44,7 @@ def label_disagreement(result: LabelDisagreement, *, title: str = "Where the lab
 
 
 def _pairs(result: LabelDisagreement) -> AnyArray:
-    """(M, M) what the pointer shows on each pair."""
+    """(M, M) hover text of each pair."""
     lines = np.empty(result.share.shape, dtype=object)
     for a, row in enumerate(result.names):
         for b, column in enumerate(result.names):
@@ -62,7 +62,7 @@ def _pairs(result: LabelDisagreement) -> AnyArray:
 
 
 def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration") -> go.Figure:
-    """Reliability curves: of the labels given with some probability, how many are right. On the line: honest.
+    """Plot reliability curves: the share of right labels by their probability; the diagonal is perfect calibration.
 
     Args:
         curves: name -> from `analysis.calibration`; a method keeps its colour, its second curve is dashed.
@@ -137,13 +137,13 @@ def confusion_intervals(
     *,
     title: str = "Confusion",
 ) -> go.Figure:
-    """One worker's confusion in percent, each cell with its interval below it.
+    """Draw one worker's confusion in percent, each cell with its interval below it.
 
     Args:
         intervals: from `analysis.credible_intervals` or `analysis.bootstrap_confusion`.
         worker: which of its workers.
         classes: (C,) names.
-        counts: (C, C) expected annotations behind the cells, shown by the pointer.
+        counts: (C, C) expected annotations behind the cells, shown on hover.
     """
     estimate, low, high = (100 * part[worker] for part in (intervals.estimate, intervals.low, intervals.high))
     cells = list(zip(estimate.ravel(), low.ravel(), high.ravel(), strict=True))

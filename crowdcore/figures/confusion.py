@@ -51,12 +51,12 @@ def confusion(
     Args:
         matrix: (C, C) or (K, C, C) rows sum to 1.
         classes: (C,) names.
-        counts: (C, C) or (K, C, C) annotations behind the cells, shown by the pointer.
-        spread: (C, C) or (K, C, C) standard deviations of the cells, shown by the pointer; NaN = none.
-        names: (K,) what stands above each matrix.
-        difference: add a panel with the first matrix minus the second, or show nothing but that.
+        counts: (C, C) or (K, C, C) annotations behind the cells, shown on hover.
+        spread: (C, C) or (K, C, C) standard deviations of the cells, shown on hover; NaN = none.
+        names: (K,) titles above the matrices.
+        difference: add a panel with the first matrix minus the second, or draw it alone.
         scale_max: value of the last colour; default 1, or the largest value if that is below 0.5.
-        scale: of the colours; "log" tells small probabilities apart.
+        scale: of the colours; "log" distinguishes small probabilities.
         dark: whether the page is dark, where a difference of zero is dark too.
         subtitle: reference, dataset, remarks.
 
@@ -99,7 +99,7 @@ def confusion(
 
 
 def _aligned(name: str, values: FloatArray | Sequence[FloatArray] | None, matrices: FloatArray) -> FloatArray | None:
-    """``values`` in the shape of the matrices."""
+    """Return ``values`` in the shape of the matrices."""
     n = matrices.shape[-1]
     if values is None:
         return None
@@ -110,7 +110,7 @@ def _aligned(name: str, values: FloatArray | Sequence[FloatArray] | None, matric
 
 
 def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, scale: Scale | None) -> None:
-    """The k-th matrix, grey where it is unknown; without a scale it is a difference."""
+    """Add the k-th matrix, grey where it is unknown; without a scale it is a difference."""
     n = len(values)
     part = window(values, (-0.5, n - 0.5), (-0.5, n - 0.5), MAX_CELLS)
     signed = scale is None
@@ -142,7 +142,7 @@ def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, s
 
 
 def _number(value: float, signed: bool) -> str:
-    """Whole percents; what rounds to 0 stays empty."""
+    """Format whole percents; zeros stay empty."""
     if np.isnan(value):
         return "–"
     return "" if abs(value) < 0.005 else f"{100 * value:{'+' if signed else ''}.0f}".replace("-", "−")
@@ -155,7 +155,7 @@ def _hover(
     spread: FloatArray | None = None,
     signed: bool = False,
 ) -> AnyArray | None:
-    """(C, C) what the pointer shows; None where that would be too much to send."""
+    """(C, C) hover texts; None if they are too many to send."""
     if len(classes) > MAX_LABELS:
         return None
     lines = np.empty(values.shape, object)
@@ -175,7 +175,7 @@ def _hover(
 
 
 def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequence[str]) -> None:
-    """Panels side by side over one row axis, each with its name above."""
+    """Place panels side by side over one row axis, each with its name above."""
     n = len(classes)
     labels = named(classes)
     axis = {**labels, "showticklabels": n <= MAX_LABELS} if n <= MAX_CELLS else {}
@@ -194,7 +194,7 @@ def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequen
 
 
 def _change_axis(difference: FloatArray, alone: bool, dark: bool) -> dict[str, object]:
-    """The colour axis of a difference, symmetric about zero, which has the background's lightness."""
+    """Colour axis of a difference, symmetric about zero, which has the background's lightness."""
     reach = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 1.0
     reach = max(reach, _LEAST_REACH)
     place = {"x": 1.02 if alone else 1 + _BAR}
@@ -203,7 +203,7 @@ def _change_axis(difference: FloatArray, alone: bool, dark: bool) -> dict[str, o
 
 
 _ABOVE, _BELOW = 24, 20  # pixels of a matrix's name, and of the line beneath it
-_LINES = 12_000  # cells up to which each brings a line for the pointer
+_LINES = 12_000  # cells up to which each has a hover text
 _HIGH = 0.5  # largest value from which on the colours reach to 1
 _NAME = 52  # characters that fit above the matrices of a row
 
@@ -225,19 +225,19 @@ def confusion_grid(
 ) -> go.Figure:
     """Draw K confusion matrices in rows of a few; true classes downwards, given labels to the right.
 
-    All lie in one coordinate system, so that a click tells matrix and cell: see `grid_cell`. Above 60 classes blocks
-    of cells are averaged.
+    All lie in one coordinate system, so that a click determines matrix and cell: see `grid_cell`. Above 60 classes
+    blocks of cells are averaged.
 
     Args:
         matrices: (K, C, C); a matrix of NaN only leaves its place empty, rows of NaN are grey.
         classes: (C,) names.
-        names: (K,) what stands above each matrix.
-        below: (K,) what stands beneath each matrix, such as its error.
+        names: (K,) titles above the matrices.
+        below: (K,) lines beneath the matrices, such as their errors.
         columns: matrices in a row.
-        spread: (K, C, C) standard deviations of the cells, shown by the pointer; NaN = none.
-        counts: (K, C, C) annotations behind the cells, shown by the pointer; NaN = none.
+        spread: (K, C, C) standard deviations of the cells, shown on hover; NaN = none.
+        counts: (K, C, C) annotations behind the cells, shown on hover; NaN = none.
         diagonal: draw it too; without it the colours reach to the most frequent mistake.
-        scale: of the colours; "log" tells small probabilities apart.
+        scale: of the colours; "log" distinguishes small probabilities.
         scale_max: value of the last colour; default 1, or the largest value shown if that is below 0.5.
         subtitle: seeds, reference, dataset, remarks.
 
@@ -299,12 +299,12 @@ def _pixels(side: int) -> int:
 
 
 def _strides(side: int) -> tuple[int, int]:
-    """From one matrix to the next, to the right and downwards, in cells."""
+    """Distance from one matrix to the next, to the right and downwards, in cells."""
     return side + max(1, round(side / 10)), side + -(-(_ABOVE + _BELOW) // _pixels(side))
 
 
 def _traces(plane: FloatArray, grey: FloatArray, hover: AnyArray | None, scale: Scale, side: int) -> list[go.Heatmap]:
-    """The cells, and grey ones where a row is unknown."""
+    """Traces of the cells, and of grey ones where a row is unknown."""
     common = {
         "customdata": (100 * plane).astype(np.float32) if hover is None else hover,
         "hovertemplate": ("%{customdata:.1~f} %" if hover is None else "%{customdata}") + "<extra></extra>",
@@ -320,7 +320,7 @@ def _traces(plane: FloatArray, grey: FloatArray, hover: AnyArray | None, scale: 
 def _grid_hover(
     matrix: FloatArray, classes: Sequence[str], name: str, spread: FloatArray | None, counts: FloatArray | None
 ) -> AnyArray:
-    """(C, C) what the pointer shows."""
+    """(C, C) hover texts."""
     lines = np.empty(matrix.shape, object)
     for a, b in np.ndindex(matrix.shape):
         words = f"<b>{classes[a]} → {classes[b]}</b><br>"
@@ -334,7 +334,7 @@ def _grid_hover(
 
 
 def _axes(fig: go.Figure, classes: Sequence[str], side: int, shape: tuple[int, ...]) -> None:
-    """Class names at the left of every row and beneath every column."""
+    """Write class names at the left of every row and beneath every column."""
     across, down = _strides(side)
     n_rows, n_columns = shape[0] // down, shape[1] // across
     plain = {"showgrid": False, "showline": False, "ticklabelstandoff": 4, "tickmode": "array"}
@@ -362,7 +362,7 @@ def _axes(fig: go.Figure, classes: Sequence[str], side: int, shape: tuple[int, .
 def _label(
     fig: go.Figure, names: Sequence[str], below: Sequence[str], place: Sequence[tuple[int, int]], side: int
 ) -> None:
-    """The name of each matrix above it, and a line beneath."""
+    """Write the name of each matrix above it, and a line beneath."""
     across, down = _strides(side)
     left = {"showarrow": False, "xanchor": "left", "xshift": -2}
     room = _NAME // max(2, 1 + max(column for _, column in place))

@@ -28,13 +28,13 @@ def accuracy_along(
     title: str = "Test accuracy along what varies",
     subtitle: str = "",
 ) -> go.Figure:
-    """Accuracy, or another score, along a setting or a property of the crowd, with one standard deviation over seeds.
+    """Plot accuracy, or another score, along a setting or a property of the crowd, ± one standard deviation over seeds.
 
     Args:
         bands: one per curve; positions may be numbers, or words, which stand at equal distances.
-        x: what varies.
-        y: what the score is.
-        share: it is between 0 and 1 and written in per cent.
+        x: title of the setting.
+        y: title of the score.
+        share: whether the score is a share, written in percent.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -68,7 +68,7 @@ def accuracy_along(
 
 
 def _curves_and_clouds(bands: Sequence[Band]) -> list[tuple[str, list[Band]]]:
-    """Group what is drawn: curves one by one, and a method's many single points from a search together."""
+    """Group bands: curves one by one, and a method's many single points from a search together."""
     points: dict[str, list[Band]] = {}
     for b in bands:
         if len(b.x) == 1:
@@ -81,7 +81,7 @@ def _curves_and_clouds(bands: Sequence[Band]) -> list[tuple[str, list[Band]]]:
 def class_accuracy(
     bands: Sequence[Band], *, title: str = "Accuracy per class", subtitle: str = "", gap: float = _SPREAD
 ) -> go.Figure:
-    """Accuracy among the test tasks of each class, the runs beside each other.
+    """Plot accuracy among the test tasks of each class, the runs beside each other.
 
     Args:
         bands: along the class names, one per run.
@@ -109,12 +109,12 @@ def seed_accuracies(
     title: str = "Test accuracy of every seed",
     subtitle: str = "",
 ) -> go.Figure:
-    """Every seed as a dot; above several, their mean with its standard deviation and their ensemble; one row per run.
+    """Plot every seed as a dot, and of several their mean ± standard deviation and their ensemble; one row per run.
 
     Args:
         values: (S,) of each run.
         bands: one position each: mean and standard deviation of those values.
-        ensembles: accuracy of the mean of the seeds' predictions, of each run; NaN or nothing where there is none.
+        ensembles: accuracy of the mean of the seeds' predictions, of each run; NaN or empty: none.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -137,7 +137,7 @@ def seed_accuracies(
 
 
 def _bars(mean: FloatArray, std: FloatArray, color: str, width: int) -> dict[str, object] | None:
-    """One standard deviation around shares, as far as shares go; a single value has none."""
+    """Error bars of one standard deviation, cut at 0 and 1; none for single values."""
     if np.isnan(std).all():
         return None
     above, below = np.minimum(std, 1 - mean), np.minimum(std, mean)
@@ -183,10 +183,10 @@ def rank_changes(
 
     Args:
         names: (G,) of the methods.
-        methods: (G,) registered names, which settle their colours.
+        methods: (G,) registered names, which set their colours.
         rank: (G, 2) on the left and on the right, 1 is best.
-        accuracy: (G, 2) what the ranks rest on, as shares.
-        ways: what the left and the right rank by.
+        accuracy: (G, 2) shares behind the ranks.
+        ways: titles of the left and the right ranking.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -237,7 +237,7 @@ def critical_difference(
 
     Args:
         result: from `analysis.critical_difference`.
-        methods: name -> registered method, which settles its colour; default: the name itself.
+        methods: name -> registered method, which sets its colour; default: the name itself.
         subtitle: data, remarks.
     """
     k, bars = len(result.names), len(result.groups)

@@ -1,4 +1,4 @@
-"""Figures draw results; a figure of what one analysis gives also takes what this analysis starts from."""
+"""Figures of results; a figure of a single analysis also takes that analysis's input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Drawn: TypeAlias = "Callable[Concatenate[A | DatasetLike | Trained, P], go.Figur
 
 
 def draws(analyse: Callable[..., A]) -> Callable[[Callable[Concatenate[A, P], go.Figure]], Drawn[A, P]]:
-    """Make the result by ``analyse``, with its defaults, where a dataset or a trained result is to be drawn."""
+    """Decorate a figure so that it also takes a dataset or trained result, of which ``analyse`` makes its input."""
 
     def decorate(draw: Callable[Concatenate[A, P], go.Figure]) -> Drawn[A, P]:
         @wraps(draw)
@@ -38,11 +38,11 @@ _FIGURES = {
     **{"SpanScores": "span_f1", "Summary": "labels_per_worker", "WorkerQuality": "worker_ranking"},
     **{"Calibration": "", "ConfusionIntervals": ""},  # these are drawn several at once, or with names
 }
-"""Result -> the figure that draws it, where it is not called like it."""
+"""Result -> its figure, where their names differ."""
 
 
 def figure_of(result: Any) -> go.Figure | None:
-    """The figure that draws a result as it is, an exhibit's own; None where there is none.
+    """Return the figure of a result or an exhibit; None if it has none.
 
     Examples:
         >>> import crowdcore as cc

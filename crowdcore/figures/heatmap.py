@@ -40,7 +40,7 @@ def heatmap(
     subtitle: str = "",
     cell: int | None = None,
 ) -> go.Figure:
-    """Draw a matrix, row 0 at the top; rows and columns lie at 0, 1, 2, … so that a click tells their numbers.
+    """Draw a matrix, row 0 at the top; rows and columns lie at 0, 1, 2, … so that a click gives their numbers.
 
     NaN stays empty. Each cell's ``text`` is written while there are at most `MAX_NUMBERS`; ``hover`` is Plotly's
     template (``%{y}`` row, ``%{x}`` column, ``%{z}`` value, ``%{customdata[k]}``). ``low`` and ``high`` are the values
@@ -89,7 +89,7 @@ def _axis(names: Sequence[str], title: str) -> dict[str, object]:
 
 
 def _image(values: FloatArray, scale: list[list[float | str]], low: float, high: float) -> list[object]:
-    """The matrix as one small PNG (256 colours, NaN see-through), and an invisible point that owns the colour bar."""
+    """Draw a matrix as one small PNG (256 colours, NaN transparent), and an invisible point with the colour bar."""
     from PIL import Image  # only large matrices need it
 
     n_rows, n_columns = values.shape

@@ -71,21 +71,21 @@ def learning_curves(
     title: str = "Learning curves",
     subtitle: str = "",
 ) -> go.Figure:
-    """Mean over seeds by epoch; up to four runs with a band of one standard deviation, more with names at line ends.
+    """Plot means over seeds by epoch, of up to four runs with one standard deviation, of more with names at line ends.
 
-    First epochs that would squash the rest are left off the axis unless it is to hold all values, and the figure says
-    so. A logarithmic axis of values needs values above 0; without, it stays linear, and the figure says so.
+    First epochs that would squash the rest are left off the axis by default, and the subtitle says so. A logarithmic
+    axis of values needs values above 0; otherwise it stays linear, and the subtitle says so.
 
     Args:
         bands: over epochs, one per run; the first run of a method has the method's colour. Or trained results.
-        metric: what is drawn, in words; of results the name of a curve, by default what they are compared by on test.
+        metric: name of the metric in words; of results the name of a curve, by default the test score.
         selected: (S,) epochs per run, drawn as one mark at their median.
         percent: whether the values are shares.
         smooth: epochs around each whose mean is drawn, with the measured line faint behind it; 1: none.
         log_epochs: a logarithmic axis of epochs.
         log_values: a logarithmic axis of values.
         all_values: an axis that holds every value, those of the first epochs too.
-        until: the epoch that the axis reaches at least, for runs that go on.
+        until: epoch that the axis reaches at least, for unfinished runs.
         subtitle: data, remarks.
     """
     results: Any = [one for one in (bands if isinstance(bands, Sequence) else [bands]) if hasattr(one, "curves")]
@@ -233,16 +233,9 @@ def _draw(fig: go.Figure, line: _Line, shown: bool, faint: bool, percent: bool, 
     )
     if line.selected is not None:
         at, value = line.mark
-        fig.add_scatter(
-            x=[at],
-            y=[value],
-            mode="markers",
-            marker={"symbol": "diamond", "size": 10, "color": line.color, "line": {"width": 1.5, "color": "white"}},
-            hovertemplate=f"<b>{b.name}</b><br>selected epochs {', '.join(str(int(e)) for e in line.selected)}"
-            "<extra></extra>",
-            showlegend=False,
-            **group,
-        )
+        hover = f"<b>{b.name}</b><br>selected epochs {', '.join(str(int(e)) for e in line.selected)}"
+        look = {"marker_symbol": "diamond", "marker_line": {"width": 1.5, "color": "white"}, "size": 10}
+        dots(fig, [at], [value], line.color, hover, showlegend=False, **look, **group)
 
 
 def _name_ends(
@@ -294,14 +287,13 @@ def search_history(
     title: str = "Trials",
     subtitle: str = "line: the best so far",
 ) -> go.Figure:
-    """Validation score of every trial, and the best so far.
+    """Plot the validation score of every trial, and the best so far.
 
     Args:
         trials: a row per trial: trial (from 1), run, state, its score (NaN while unknown), best, then its settings.
         method: gives the colour.
         score: its column.
-        words: what it is called; all but errors are shares.
-        subtitle: what is under it.
+        words: its name; all but errors are shares.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
     color, share = theme.method_color(method), not score.endswith("rmse")
@@ -324,12 +316,11 @@ def search_importance(
     title: str = "Which settings matter",
     subtitle: str = "share of the variance of the validation score (fANOVA)",
 ) -> go.Figure:
-    """A bar per setting.
+    """Draw a bar per setting.
 
     Args:
         shares: setting -> share, they sum to 1.
         method: gives the colour.
-        subtitle: what is under it.
     """
     ordered = sorted(shares.items(), key=lambda item: item[1])
     bars = go.Bar(

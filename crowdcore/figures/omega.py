@@ -62,7 +62,7 @@ def omega_ranking(
 
 
 def _strip(edges: FloatArray, counts: IntArray, name: str, number: int, base: float) -> go.Bar:
-    """One histogram, as high as its fullest bin asks for."""
+    """Histogram of a class, scaled to its fullest bin."""
     bins = np.flatnonzero(counts)
     total = int(counts.sum())
     data = np.empty((len(bins), 5), object)
@@ -83,7 +83,7 @@ def _strip(edges: FloatArray, counts: IntArray, name: str, number: int, base: fl
 
 @draws(analysis.omega_ranking)
 def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two halves of the ranking") -> go.Figure:
-    """Figure 10: how many tasks of each class lie in the top and the bottom half by ω̄; beside it the entropy."""
+    """Plot the tasks of each class in the top and the bottom half by ω̄ (Fig. 10), and below them the entropy."""
     n = len(ranking.classes)
     x = list(range(n))
     names = np.array(ranking.classes, object)
@@ -149,12 +149,12 @@ def omega_spread(
     highlight: int | None = None,
     title: str = "",
 ) -> go.Figure:
-    """Distribution of ω per class or worker, largest mean first: outline, 5 to 95 %, quartiles, median and mean.
+    """Plot the distribution of ω per class or worker, largest mean first: outline, 5 to 95 %, quartiles and mean.
 
     Args:
         spread: from `analysis.omega_spread`.
-        beside: (K,) another number of each group, shown by the pointer.
-        beside_name: what that number is.
+        beside: (K,) another number of each group, shown on hover.
+        beside_name: name of that number.
         highlight: number of a group to mark.
     """
     known = np.flatnonzero(spread.n)
@@ -192,7 +192,7 @@ def omega_spread(
 
 
 def _outlines(spread: OmegaSpread, order: AnyArray) -> go.Scatter:
-    """Histograms of the groups as upright shapes, each as wide as its fullest bin asks for."""
+    """Histograms of the groups as upright shapes, each scaled to its fullest bin."""
     middle = (spread.edges[1:] + spread.edges[:-1]) / 2
     counts = spread.counts[order]
     width = 0.42 * counts / np.maximum(counts.max(1, keepdims=True), 1)
@@ -256,7 +256,7 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
 
 
 def _names(names: Sequence[str]) -> dict[str, object]:
-    """An axis of names at 0, 1, 2, …"""
+    """Axis of names at 0, 1, 2, …"""
     angle = {"tickangle": -90, "tickfont_size": 10} if len(names) > 15 else {"autotickangles": [0, -40, -90]}
     look = {"showticklabels": len(names) <= _NAMED, "ticklabelstandoff": 6}
     return {**named(names), **angle, **look}

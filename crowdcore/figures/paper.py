@@ -1,4 +1,4 @@
-"""Figures as a journal takes them: light, 170 mm wide, cells as rectangles, the font in the file."""
+"""Figures for journals: light, 170 mm wide, cells as rectangles, the font in the file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _IMAGE = re.compile(r"<image [^>]*?href=\"data:image/png;base64,([^\"]+)\"[^>]*?
 
 
 def draw(figures: Mapping[Path, go.Figure], on_progress: Callable[[float, str], None] | None = None) -> None:
-    """Draw figures into files, each of the kind that its suffix says: ``.svg``, ``.pdf`` or ``.png``.
+    """Draw figures into files, whose suffixes choose the format: ``.svg``, ``.pdf`` or ``.png``.
 
-    ``on_progress`` is called with the share done, 0…1, and the title of what is drawn next.
+    ``on_progress`` is called with the share done, 0…1, and the title of the next figure.
     """
     refusal = missing_extra(f"Drawing to {', '.join(sorted({file.suffix for file in figures}))}", "kaleido")
     if refusal:
         raise refusal
-    with ThreadPoolExecutor(1) as own:  # where the caller has an event loop, as a notebook has
+    with ThreadPoolExecutor(1) as own:  # the caller may have an event loop, as in a notebook
         own.submit(asyncio.run, _draw(figures, on_progress or (lambda share, words: None))).result()
 
 
@@ -62,7 +62,7 @@ async def _draw(figures: Mapping[Path, go.Figure], tell: Callable[[float, str], 
 
 
 async def _printed(browser: Any, svg: str) -> bytes:
-    """The drawing as a PDF of one page of its size; Chromium puts the letters that it uses into the file."""
+    """Print a drawing as a PDF of one page of its size; Chromium embeds the letters that it uses."""
     tab = await browser.create_tab("about:blank")
 
     async def ask(command: str, **arguments: object) -> dict[str, Any]:
@@ -85,13 +85,13 @@ async def _printed(browser: Any, svg: str) -> bytes:
 
 @cache
 def _embedded_font() -> str:
-    """A style for which ``Arial`` is the font in the file, wherever that is opened."""
+    """Style that embeds the font of ``Arial`` in the file."""
     data = base64.b64encode(FONT.read_bytes()).decode()
     return f"<style>@font-face {{ font-family: Arial; src: url(data:font/woff;base64,{data}) }}</style>"
 
 
 def for_paper(svg: str) -> str:
-    """The drawing with vector cells, at its printed size, with its font."""
+    """Return a drawing with vector cells, at its printed size, with its font."""
     width, height = (_number(svg, name) for name in ("width", "height"))
     head, rest = svg.split(">", 1)
     for name, value in (("width", width), ("height", height)):
@@ -102,7 +102,7 @@ def for_paper(svg: str) -> str:
 
 
 def _cells(image: str, png: str) -> str:
-    """A picture as rectangles: equal pixels side by side are one, and equal rows of pixels one row of them."""
+    """Turn a picture into rectangles: one for equal pixels side by side, and one row of them for equal rows."""
     from PIL import Image
 
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA"))
@@ -123,12 +123,12 @@ def _cells(image: str, png: str) -> str:
 
 
 def _runs(changes: np.ndarray) -> list[tuple[int, int]]:
-    """Start and end of what stays equal between changes."""
+    """Start and end of each run between changes."""
     cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(changes) + 1]
     return list(itertools.pairwise(cuts))
 
 
 def _number(element: str, name: str) -> float:
-    """A length in an element's attributes; 0 where it has none."""
+    """Read a length from an element's attributes; 0 if missing."""
     match = re.search(rf' {name}="([\d.eE+-]+)', element)
     return float(match[1]) if match else 0.0

@@ -1,4 +1,4 @@
-"""Ratings: workers' biases with intervals, the shared bias over the range of the truth, who errs alike."""
+"""Ratings: workers' biases with intervals, the shared bias over the range of the truth, correlated errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crowdcore.figures.doors import draws
 from crowdcore.figures.heatmap import heatmap
 from crowdcore.figures.theme import dots, interval, ranked
 
-BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
+BAR = "rgba(128, 136, 150, 0.6)"  # intervals
 MOST = 60  # workers with a name of their own on the axis
 LEVEL = 0.05  # q-value up to which a pair is coloured
 
@@ -144,8 +144,8 @@ def task_ratings(
         span: ends of the range of ratings.
         truth: the reference's rating, NaN = unknown.
         estimate: an aggregator's rating, and the ends of its interval.
-        reference: what the truth is called.
-        estimated_by: the aggregator.
+        reference: name of the truth.
+        estimated_by: name of the aggregator.
     """
     table = ratings.sort_values("rating", kind="stable")
     y, names = np.arange(len(table)), [theme.short(name) for name in table["worker"]]

@@ -30,12 +30,12 @@ def recovery_errors(
     title: str = "Who recovered what",
     subtitle: str = "",
 ) -> go.Figure:
-    """A row per method and a panel per measure: a point for every crowd and seed, a bar at their mean.
+    """Plot a row per method and a panel per measure: a point for every crowd and seed, a bar at their mean.
 
     Args:
         table: a row per method, crowd and seed: ``method``, ``crowd``, ``seed`` and the measures.
-        measures: column -> what it is.
-        methods: what each is called -> registered name, which settles its colour; the first one on top.
+        measures: column -> title.
+        methods: name -> registered method, which sets its colour; the first one on top.
         bounds: methods drawn as lines through the panel.
         subtitle: data, remarks.
 
@@ -101,13 +101,13 @@ def recovery_along(
     title: str = "Who recovered what",
     subtitle: str = "",
 ) -> go.Figure:
-    """A curve per method along a setting of the crowd, means over crowds and seeds; a row of panels per measure.
+    """Plot a curve per method along a setting of the crowd, means over crowds and seeds; a row of panels per measure.
 
     Args:
-        table: a row per method, crowd and seed: what varies, ``method`` and the measures.
-        x: the column along which curves go.
-        measures: column -> what it is.
-        methods: what each is called -> registered name, which settles its colour.
+        table: a row per method, crowd and seed: the settings, ``method`` and the measures.
+        x: column of the horizontal axis.
+        measures: column -> title.
+        methods: name -> registered method, which sets its colour.
         columns: another column that varies; one column of panels for each of its values.
         bounds: methods drawn thin and grey.
         subtitle: data, remarks.
@@ -173,7 +173,7 @@ def _titled(fig: go.Figure, title: str, subtitle: str, height: int) -> go.Figure
 
 
 def _wrapped(words: str, most: int = 30) -> str:
-    """Words on as many lines as they need."""
+    """Wrap words to lines of fewer than ``most`` letters."""
     lines = [""]
     for word in words.split():
         if len(lines[-1]) + len(word) >= most:
@@ -187,7 +187,7 @@ def _axis(measure: str) -> Mapping[str, object]:
 
 
 def _format_values(measure: str, values: Iterable[float]) -> list[str]:
-    """The values as the pointer shows them."""
+    """Format values for hover texts."""
     return [f"{100 * value:.1f} %" if "accuracy" in measure else f"{value:.3f}" for value in values]
 
 
@@ -206,7 +206,7 @@ def skills(
     With more than 80 workers, learnt skills are drawn against observed ones.
 
     Args:
-        comparisons: what to call each run -> its comparison; all with the same reference.
+        comparisons: name of each run -> its comparison; all with the same reference.
         colors: of the runs.
         highlight: number of a worker to mark.
 
@@ -282,10 +282,10 @@ def _hover_columns(run: SkillComparison, order: AnyArray, skill: FloatArray) -> 
 
 
 def rating_biases(biases: RatingBiases, *, title: str = "Learnt and true biases", subtitle: str = "") -> go.Figure:
-    """A point per worker with enough ratings, larger the more there are; bars are one standard deviation over seeds.
+    """Plot a point per worker with enough ratings, larger for more; bars are one standard deviation over seeds.
 
     Args:
-        biases: what was compared; names in it are escaped.
+        biases: from `exhibits.ratings`; names in it are escaped.
         subtitle: data, method; the correlation is appended.
     """
     least = max(biases.least, 1)

@@ -1,4 +1,4 @@
-"""Fig. 1 of CoNAL: how many workers made each mistake, and which of them more than chance would have it."""
+"""Fig. 1 of CoNAL, the workers who made each mistake and the mistakes beyond chance; distances between workers."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _numbers(values: FloatArray, shown: FloatArray, layer: str) -> AnyArray:
 
 
 def _hover(result: SharedMistakes) -> AnyArray:
-    """(C, C) what the pointer shows on each cell."""
+    """(C, C) hover text of each cell."""
     lines = np.empty(result.percent.shape, dtype=object)
     for a, true in enumerate(result.classes):
         for b, given in enumerate(result.classes):
@@ -137,7 +137,7 @@ def _hover(result: SharedMistakes) -> AnyArray:
 
 
 def _underlay(fig: go.Figure, shown: FloatArray, hover: AnyArray) -> None:
-    """Faint cells where there is nothing to show, so that the grid stays visible, hoverable and clickable."""
+    """Add faint cells where there is nothing to show, so that the grid stays visible, hoverable and clickable."""
     empty = np.isnan(shown)
     under = go.Heatmap(
         z=np.where(empty, 0.0, np.nan),
@@ -153,20 +153,12 @@ def _underlay(fig: go.Figure, shown: FloatArray, hover: AnyArray) -> None:
 
 
 def _mark(fig: go.Figure, cells: AnyArray, meaning: str, n_classes: int) -> None:
-    """A dot in the upper right corner of the cells, explained in the legend."""
+    """Mark cells by a dot in the upper right corner, explained in the legend."""
     true, given = np.nonzero(cells)
     dot = {"color": theme.WARN, "size": 8 if n_classes <= 20 else 5, "line": {"color": "white", "width": 1}}
-    fig.add_trace(
-        go.Scatter(
-            x=given + 0.36,
-            y=true - 0.32,
-            mode="markers",
-            marker=dot,
-            name=meaning if len(true) else f"no cell: {meaning}",
-            hoverinfo="skip",
-            showlegend=True,
-        )
-    )
+    name = meaning if len(true) else f"no cell: {meaning}"
+    place = {"x": given + 0.36, "y": true - 0.32, "mode": "markers"}
+    fig.add_scatter(**place, marker=dot, name=name, hoverinfo="skip", showlegend=True)
     fig.update_layout(margin_t=94, legend={"x": 0, "itemclick": False, "itemdoubleclick": False})
 
 
@@ -201,7 +193,7 @@ def worker_distance(
     Args:
         distance: from `analysis.worker_distance`.
         order: from `analysis.order_workers`; None draws the dataset's order without tree and groups.
-        names: (n_workers,) what the workers are called; default their ids.
+        names: (n_workers,) of the workers; default: their ids.
         view: visible range of the x axis and of the y axis; default everything.
 
     Examples:
@@ -242,7 +234,7 @@ def worker_distance(
         fig.update_xaxes(ticktext=named(of_columns, _LONGEST)["ticktext"])
         fig.update_yaxes(ticktext=named(of_rows, _LONGEST)["ticktext"])
     fig.update_layout(height=_HEIGHT)
-    # Corners nobody sees: zooming out by a double click shows everything again.
+    # Invisible corners, so that zooming out by a double click shows everything again.
     fig.add_trace(go.Scatter(x=[-0.5, n - 0.5], y=[-0.5, n - 0.5], mode="none", hoverinfo="skip", showlegend=False))
     if order is not None:
         _separate(fig, order)
@@ -270,7 +262,7 @@ def _spans(names: FloatArray, centres: IntArray | FloatArray, step: int) -> list
 
 
 def _separate(fig: go.Figure, order: WorkerOrder) -> None:
-    """Lines between the groups."""
+    """Add lines between the groups."""
     n = len(order.order)
     cuts = np.flatnonzero(np.diff(order.groups[order.order])) + 0.5
     line = {"color": theme.WARN, "width": 1.5}
@@ -280,7 +272,7 @@ def _separate(fig: go.Figure, order: WorkerOrder) -> None:
 
 
 def _plant(fig: go.Figure, order: WorkerOrder, finest: float) -> None:
-    """The tree of merges to the right, without brackets too narrow to be seen, groups in their colours."""
+    """Add the tree of merges to the right, groups in their colours, without brackets too narrow to be seen."""
     x, y, merge_group = _branches(order)
     visible = np.abs(y[:, 2] - y[:, 1]) >= finest
     for group in range(-1, order.n_groups):
@@ -288,17 +280,7 @@ def _plant(fig: go.Figure, order: WorkerOrder, finest: float) -> None:
         if not of.any():
             continue
         color = theme.PALETTE[group % len(theme.PALETTE)] if group >= 0 else theme.INK
-        fig.add_trace(
-            go.Scatter(
-                x=x[of].ravel(),
-                y=y[of].ravel(),
-                mode="lines",
-                line={"color": color, "width": 1.2},
-                hoverinfo="skip",
-                showlegend=False,
-                xaxis="x2",
-            )
-        )
+        theme.line(fig, x[of].ravel(), y[of].ravel(), color, 1.2, showlegend=False, xaxis="x2")
     top = float(order.linkage[-1, 2]) if len(order.linkage) else 1.0
     fig.update_layout(
         xaxis={"domain": [0, 1 - _TREE - 0.01]},

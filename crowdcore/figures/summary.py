@@ -23,7 +23,7 @@ _ROWS = 100  # classes from which those that lie do
 
 @draws(analysis.summary)
 def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker") -> go.Figure:
-    """Histogram of how many annotations each worker made; bins grow tenfold-wise where few workers made most."""
+    """Plot a histogram of the workers' numbers of annotations; bins are logarithmic if few workers made most."""
     counts = summary.annotations_per_worker
     active = counts[counts > 0]
     if not len(active):
@@ -132,7 +132,7 @@ def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of t
 
 @draws(analysis.agreement)
 def agreement(result: Agreement, *, title: str = "Agreement between workers") -> go.Figure:
-    """Each coefficient with its interval; those without enough overlap say so."""
+    """Plot each coefficient with its interval, or the reason why it has none."""
     coefficients = result.coefficients
     known = [k for k, c in enumerate(coefficients) if not np.isnan(c.value)]
     value, low, high = (np.array([getattr(coefficients[k], key) for k in known]) for key in ("value", "low", "high"))
@@ -160,5 +160,5 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
 
 
 def _classes(names: tuple[str, ...] | list[str], many: int = _MANY) -> dict[str, object]:
-    """An axis of names, which are left out where they are many."""
+    """Axis of names, which are left out if they are many."""
     return {**named(names), "showticklabels": len(names) <= many, "ticklabelstandoff": 6}

@@ -18,8 +18,8 @@ from crowdcore.core.types import AnyArray, FloatArray, IntArray
 INK = "#4f5763"  # text and axes; a dark page replaces it by a light tone (dashboard/style.css, report/page.css)
 FAINT = "rgba(128, 136, 150, 0.22)"  # grid lines, empty cells
 ACCENT = "#0f7fbf"
-WARN = "#e0601f"  # marks what needs a second look; told apart from ACCENT by every kind of colour vision
-# Of the same widths on every system, so that a figure laid out on one is not cut on another.
+WARN = "#e0601f"  # marks what needs a second look; differs from ACCENT to every kind of colour vision
+# The same widths on every system, so that a figure laid out on one is not cut on another.
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 _HEIGHT = 450  # pixels of a figure that sets none
 _TITLE, _LINE = 48, 16  # pixels of a title, and of each further line of its subtitle
@@ -82,7 +82,7 @@ _METHOD_COLORS = {
     "soft-bootstrap": "#b5525c",
     "ccc": "#b5525c",
 }
-_ALIKE = {  # colours that some kind of colour vision takes for another one (Machado et al. 2009: ΔE < 15)
+_ALIKE = {  # colours that some kind of colour vision confuses with another one (Machado et al. 2009: ΔE < 15)
     "#7f8894": "#cc79a7",
     "#8a63d2": "#0072b2",
     "#4f8fc0": "#56b4e9",
@@ -134,7 +134,7 @@ TEMPLATE = go.layout.Template(
 
 
 def figure(*traces: object, title: str = "", subtitle: str = "", **layout: object) -> go.Figure:
-    """An empty figure in the shared look with these traces; the subtitle names the reference and the data."""
+    """Make a figure of traces in the shared look; the subtitle names the reference and the data."""
     fig = go.Figure(list(traces))
     fig.update_layout(template=TEMPLATE, **layout)
     if title:
@@ -159,7 +159,7 @@ def untitled(figure: go.Figure) -> go.Figure:
 
 
 def method_color(name: str) -> str:
-    """The colour that a method or reference has where it is free: the same in every figure and every session."""
+    """Colour of a method or reference, if not yet taken: the same in every figure and session."""
     digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
     return _METHOD_COLORS.get(name, PALETTE[int.from_bytes(digest, "big") % len(PALETTE)])
 
@@ -173,10 +173,10 @@ class Look(NamedTuple):
 
 
 def looks(methods: Sequence[str]) -> list[Look]:
-    """A look for each of up to 36 curves of a figure, no two alike to any kind of colour vision.
+    """Choose a look for each of up to 36 curves of a figure, no two alike to any kind of colour vision.
 
-    A method's first runs have its own colour where that is free, whatever the order of methods; those with a colour of
-    their own come before others. Dash and marker tell apart runs of one colour, and colours that are alike.
+    A method's first runs have its own colour if it is free, whatever the order of methods; those with a colour of their
+    own come before others. Dash and marker distinguish runs of one colour, and colours that are alike.
 
     Args:
         methods: of each curve.
@@ -208,7 +208,7 @@ def looks(methods: Sequence[str]) -> list[Look]:
 
 
 def spreads(std: FloatArray, n: IntArray, noun: str, form: str = ".2f", unit: str = " %") -> AnyArray:
-    """Text that the pointer adds to each mean: ``± 0.52 % (3 seeds)``, or ``(1 seed)``; ``std`` is in that unit."""
+    """Hover text after each mean: ``± 0.52 % (3 seeds)``, or ``(1 seed)``; ``std`` is in that unit."""
     pairs = zip(std.tolist(), n.tolist(), strict=True)
     return np.array([f" (1 {noun})" if k < 2 else f" ± {s:{form}}{unit} ({k} {noun}s)" for s, k in pairs], object)
 
@@ -218,13 +218,13 @@ def _family(color: str) -> str:
 
 
 def legend_below(fig: go.Figure, n_curves: int) -> go.Figure:
-    """The legend under the plot, where any number of curves has room."""
+    """Put the legend under the plot, where any number of curves has room."""
     legend = {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"}
     return fig.update_layout(height=380 + 22 * -(-n_curves // 3), legend=legend)
 
 
 def short(name: object, most: int = 24, begin: int = 0, end: int = 0) -> str:
-    """A name that leaves room for the picture: characters from ``begin``, and ``end`` last; ``&lt;`` is one."""
+    """Shorten a name to ``most`` characters: those from ``begin`` on, and the ``end`` last; ``&lt;`` is one."""
     plain = html.unescape(str(name))
     if len(plain) <= most:
         return str(name)
@@ -239,9 +239,9 @@ NAMED = 60  # workers up to which each has a name on the axis
 
 
 def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
-    """An axis of names, of up to ``most`` characters, at 0, 1, 2, …; of many, small ones of up to 16.
+    """Axis of names, of up to ``most`` characters, at 0, 1, 2, …; of many, small ones of up to 16.
 
-    Names that would look the same show their ends, too, or leave out how all of them begin.
+    Names that would look the same also show their ends, or leave out their common beginning.
     """
     crowded = len(names) > CROWDED
     most = min(most, 16) if crowded else most
@@ -259,23 +259,20 @@ def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
 
 
 def room_below(names: Sequence[object], most: int = 24) -> int:
-    """Pixels that the names of an axis of `named` take below a figure beyond those of short names, written slanted.
-
-    Of more than a dozen they are upright.
-    """
+    """Pixels below a figure that an axis of `named` takes beyond short names: slanted, or above a dozen upright."""
     longest = max((len(html.unescape(str(word))) for word in named(names, most)["ticktext"]), default=0)  # type: ignore[attr-defined]
     return math.ceil(max(longest - _USUAL, 0) * _LETTER * (1 if len(names) > _SLANTED else math.sin(math.radians(40))))
 
 
 def ranked(names: AnyArray) -> dict[str, object]:
-    """An axis of ranked workers at 0, 1, 2, …: their names upright, or of many only that these are ranks."""
+    """Axis of ranked workers at 0, 1, 2, …: their names upright, or of many only the title ``rank``."""
     ticks = {"tickvals": np.arange(len(names)), "ticktext": names, "tickangle": -90, "tickfont_size": 10}
     words = ticks if len(names) <= NAMED else {"title": "rank"}
     return {**words, "showgrid": False, "range": [-0.8, max(len(names), 1) - 0.2]}
 
 
 def equal_line(fig: go.Figure, low: float, high: float) -> None:
-    """A dotted line where both axes say the same."""
+    """Add a dotted line where both axes have the same value."""
     fig.add_shape(type="line", x0=low, y0=low, x1=high, y1=high, line=DOTTED, layer="below")
 
 
@@ -288,26 +285,26 @@ def interval(low: FloatArray, middle: FloatArray, high: FloatArray, **style: obj
 def dots(
     fig: go.Figure, x: Any, y: Any, color: Any, hover: str, about: Any = None, *, size: Any = 9, **more: Any
 ) -> None:
-    """Add markers; ``hover`` is what the pointer shows, with ``about`` as its custom data."""
+    """Add markers; ``hover`` is their hover text, with ``about`` as its custom data."""
     marker = {"color": color, "size": size, **{key[7:]: more.pop(key) for key in [*more] if key.startswith("marker_")}}
     hover = f"{hover}<extra></extra>"
     fig.add_scatter(x=x, y=y, mode="markers", marker=marker, customdata=about, hovertemplate=hover, **more)
 
 
 def line(fig: go.Figure, x: Any, y: Any, color: str, width: float = 2, dash: str | None = None, **more: Any) -> None:
-    """Add a line about which the pointer says nothing."""
+    """Add a line without hover text."""
     style = {"color": color, "width": width, "dash": dash}
     fig.add_scatter(x=x, y=y, mode="lines", line=style, hoverinfo="skip", **more)
 
 
 def ring(x: float, y: float, size: int = 18, **more: object) -> go.Scatter:
-    """A ring around what is chosen."""
+    """Ring around a chosen point."""
     marker = {"color": "rgba(0,0,0,0)", "size": size, "line": {"color": INK, "width": 2}}
     return go.Scatter(x=[x], y=[y], mode="markers", marker=marker, hoverinfo="skip", **more)
 
 
 Scale = Literal["linear", "log"]
-LEAST = 1e-3  # smallest probability that a logarithmic scale tells from 0
+LEAST = 1e-3  # smallest probability that a logarithmic scale distinguishes from 0
 DOTTED = {"color": INK, "dash": "dot", "width": 1}
 UNKNOWN = "rgba(128, 136, 150, 0.3)"  # grey on light and on dark: rows without evidence, which are not zeros
 _WHITE, _BLACK = "#ffffff", "#050505"
@@ -315,12 +312,12 @@ _EQUAL = 0.1826  # luminance on which white and near-black are equally legible, 
 
 
 def on_scale(values: FloatArray, scale: Scale) -> FloatArray:
-    """Probabilities as the colour axis has them: as they are, or their decimal logarithm from `LEAST` on."""
+    """Values of probabilities on the colour axis: themselves, or their decimal logarithm from `LEAST` on."""
     return np.log10(np.maximum(values, LEAST)) if scale == "log" else np.asarray(values)
 
 
 def probability_axis(top: float, scale: Scale) -> dict[str, object]:
-    """The colour axis from 0 to ``top``, labelled in percent."""
+    """Colour axis from 0 to ``top``, labelled in percent."""
     if scale == "log":
         ticks = [t for t in (LEAST, 0.01, 0.1, 1.0) if t <= top or t == LEAST]
         words = [f"≤ {100 * LEAST:g} %", *(f"{100 * t:g} %" for t in ticks[1:])]
@@ -339,7 +336,7 @@ def percent_ticks(low: float, high: float, sign: bool = False) -> dict[str, obje
 
 
 def bar(**more: object) -> dict[str, object]:
-    """A slim colour bar."""
+    """Slim colour bar."""
     return {"thickness": 12, "outlinewidth": 0, "len": 1.0, "y": 0.5, "xpad": 8, **more}
 
 

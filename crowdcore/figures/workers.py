@@ -52,11 +52,11 @@ def worker_ranking(
     Args:
         quality: from `analysis.worker_quality`.
         by: what to rank by (`WorkerQuality.ranking`); accuracy has its interval.
-        names: (n_workers,) what the workers are called; default their ids.
+        names: (n_workers,) of the workers; default: their ids.
         highlight: number of a worker to mark.
-        guessing: (n_workers,) who is no better than guessing (`analysis.worker_verdicts`).
-        together: (n_workers,) who acts with others.
-        worse: (n_workers,) who becomes worse over time.
+        guessing: (n_workers,) whether a worker is no better than guessing (`analysis.worker_verdicts`).
+        together: (n_workers,) whether a worker acts with others.
+        worse: (n_workers,) whether a worker becomes worse over time.
 
     Raises:
         SettingError: no such measure.
@@ -65,7 +65,7 @@ def worker_ranking(
         raise SettingError("by", f"be one of {', '.join(get_args(Measure))}", by)
     values = getattr(quality, by)
     none = np.zeros(len(values), bool)
-    guessing, together, worse = (none if who is None else who for who in (guessing, together, worse))
+    guessing, together, worse = (none if flag is None else flag for flag in (guessing, together, worse))
     suspect = guessing | together | worse
     order = quality.ranking(suspect, by)
     order = order[~np.isnan(values[order])]
@@ -118,13 +118,13 @@ def pair_mistakes(
     most: int = 2000,
     title: str = "Who is wrong together?",
 ) -> go.Figure:
-    """Draw one dot per pair of workers: how often wrong alike, against how often chance would have it.
+    """Draw one dot per pair of workers: observed against expected tasks on which both are wrong alike.
 
     Args:
         pairs: from `analysis.pair_mistakes`.
-        groups: who acts together, from `analysis.worker_verdicts(…).groups`: their pairs are marked, as on the page
-            *Pairs*.
-        names: (n_workers,) what the workers are called; default their ids.
+        groups: workers who act together, from `analysis.worker_verdicts(…).groups`: their pairs are marked, as on the
+            page *Pairs*.
+        names: (n_workers,) of the workers; default: their ids.
         level: ``q_value`` up to which a pair is wrong alike more often than independent workers on equally hard tasks.
         most: most pairs drawn, the least probable ones; those never wrong alike are left out.
     """
@@ -180,7 +180,7 @@ def coordinated_workers(
 ) -> go.Figure:
     """Draw a bar per group: labels of the majority vote that become right, become wrong or change otherwise.
 
-    Without gold or marks nobody knows which become right, and a bar has one colour.
+    Without gold or marks it is unknown which become right, and a bar has one colour.
 
     Args:
         result: from `analysis.coordinated_workers`.
@@ -219,7 +219,7 @@ def coordinated_workers(
 
 
 def _group_names(result: CoordinatedWorkers, members: list[int]) -> tuple[str, str]:
-    """A group by the names of some members, and of all."""
+    """Names of some members of a group, and of all."""
     names = sorted(str(result.worker_ids[member]) for member in members)
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return ", ".join(names[:_NAMES]) + more, ", ".join(names)
@@ -265,7 +265,7 @@ def worker_speed_over_time(result: WorkerSpeedOverTime, *, title: str = "") -> g
 def _blocks(
     result: WorkerOverTime | WorkerSpeedOverTime, height: FloatArray, beside: FloatArray, hover: str
 ) -> go.Scatter:
-    """A point with its interval in the middle of each block; custom data: ``beside``, first and last label, begin."""
+    """Points with intervals in the middle of the blocks; custom data: ``beside``, first and last label, begin."""
     return go.Scatter(
         x=(result.first + result.last) / 2,
         y=height,
