@@ -1,4 +1,4 @@
-"""Fits of aggregators side by side: what they found, how good they are, where they differ."""
+"""Fits of aggregators side by side: their labels and confusions, their quality and their differences."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Fits = tuple[str, ...]
 
 @cached
 def judgement(dataset: CrowdDataset, fit: str) -> Judgement:
-    """Accuracy, calibration error and warnings of a fit, by gold it was not shown."""
+    """Accuracy, calibration error and warnings of a fit, by gold hidden from it."""
     known, judging = shown_gold(dataset, read_fit(fit)[2])
     return analysis.judge(dataset, fitted(dataset, fit), judging, known=known)
 
 
 @cached
 def probabilities(dataset: CrowdDataset, fit: str) -> FloatArray:
-    """(n_tasks, C) a fit's probabilities; tempered where it is too sure, by gold it was not shown or without any."""
+    """(n_tasks, C) probabilities of a fit, tempered if it is too sure, by gold hidden from it or without gold."""
     result, (known, judging) = fitted(dataset, fit), shown_gold(dataset, read_fit(fit)[2])
     sure = confidence(dataset, result, judging, known=known)
     if sure is None or not sure.too_sure:
@@ -50,7 +50,7 @@ def probabilities(dataset: CrowdDataset, fit: str) -> FloatArray:
 
 @cached
 def span_judgement(dataset: CrowdDataset, fit: str) -> TaggingScores:
-    """Precision, recall and F1 of the spans that a fit's labels make, by gold it was not shown."""
+    """Precision, recall and F1 of the spans in a fit's labels, by gold hidden from it."""
     hidden = Reference(GOLD, shown_gold(dataset, read_fit(fit)[2])[1])
     return analysis.tagging_scores(dataset, fitted(dataset, fit).labels, hidden)
 
@@ -98,7 +98,7 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
 
 @cached
 def disagreement(dataset: CrowdDataset, fits: Fits) -> LabelDisagreement:
-    """The fits in pairs; gold is the first of them where there is some to judge by."""
+    """Differences between fits in pairs; gold comes first, if some is hidden from all."""
     judging = _judging(dataset, fits)
     gold = {GOLD: Reference(GOLD, judging)} if (judging >= 0).any() else {}
     return analysis.label_disagreement(dataset, gold | {fit: named(dataset, fit) for fit in fits}, judging)
@@ -118,7 +118,7 @@ def label_disagreement(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit
 
 
 def most_different(pairs: LabelDisagreement) -> tuple[int, int]:
-    """The two fits that differ on most tasks; gold is one of them only beside a single fit."""
+    """Return the two fits that differ on most tasks; gold is one of them only beside a single fit."""
     first = 1 if pairs.names[0] == GOLD and len(pairs.names) > 2 else 0
     differ = np.triu(pairs.differ[first:, first:], 1)
     one, other = np.unravel_index(int(differ.argmax()), differ.shape) if differ.any() else (0, 1)
@@ -145,7 +145,7 @@ def differing_tasks(view: View, first: str, second: str, fits: tuple[str, ...] =
     Args:
         first: a fit, or gold.
         second: another one.
-        fits: more fits, whose shown gold judges nobody; default: the two alone.
+        fits: all compared fits: gold shown to any of them does not judge; default: the two.
     """
     dataset, both = view.dataset, (first, second)
     judging = _judging(dataset, fits or tuple(name for name in both if name != GOLD))
@@ -164,7 +164,7 @@ def differing_tasks(view: View, first: str, second: str, fits: tuple[str, ...] =
 def difference_table(
     dataset: CrowdDataset, names: tuple[str, str], two: tuple[ReferenceLike, ReferenceLike], gold: IntArray
 ) -> pd.DataFrame:
-    """Tasks that two labellings, one of which may be gold, label differently; without columns that say nothing."""
+    """Tasks that two labellings, one of which may be gold, label differently; without empty columns."""
     table = analysis.label_difference(dataset, *two, gold)
     sure = [f"{side}_probability" for side, name in zip(("first", "second"), names, strict=True) if name == GOLD]
     return table.drop(columns=[GOLD, *sure] if sure or not (gold >= 0).any() else [])
@@ -205,7 +205,7 @@ def objective(view: View, fits: tuple[str, ...] = SUGGESTED, gap: bool = True) -
 
 
 def _judging(dataset: CrowdDataset, fits: Fits) -> IntArray:
-    """Gold that none of the fits was shown: what a larger percentage leaves, a smaller one leaves too."""
+    """Gold hidden from all fits; a larger percentage of shown gold contains the smaller ones."""
     return shown_gold(dataset, max(read_fit(fit)[2] for fit in fits))[1]
 
 
@@ -223,7 +223,7 @@ def common_names(dataset: CrowdDataset, fit: str) -> list[str]:
 
 @cached
 def fit_common_confusion(view: View, fit: str, group: int = 0) -> Exhibit:
-    """A confusion that workers share, as an aggregator found it.
+    """Common confusion of the workers by an aggregator.
 
     Args:
         fit: name of the fit.
@@ -244,7 +244,7 @@ def fit_common_confusion(view: View, fit: str, group: int = 0) -> Exhibit:
 
 @cached
 def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
-    """A worker's confusion as an aggregator found it, each cell with a credible interval.
+    """Confusion of a worker by an aggregator, each cell with a credible interval.
 
     Args:
         fit: name of the fit.
@@ -298,7 +298,7 @@ def of_tasks(fit: str) -> str:
 
 
 def with_difficulty(view: View, fit: AggregationResult | Reference, tasks: IntArray) -> dict[str, Any]:
-    """Columns ``difficulty`` and ``foil`` of some tasks (n,), as far as a fit tells."""
+    """Columns ``difficulty`` and ``foil`` of some tasks (n,), if the fit estimates them."""
     columns: dict[str, Any] = {}
     if fit.difficulty is not None:
         columns["difficulty"] = fit.difficulty[tasks]
@@ -309,7 +309,7 @@ def with_difficulty(view: View, fit: AggregationResult | Reference, tasks: IntAr
 
 @cached
 def hard_tasks(view: View, fit: str) -> Exhibit:
-    """The tasks that a fit found to be the hardest first, and which class each misleads to; index = task number.
+    """Tasks by a fit's difficulty, hardest first, and the class that each misleads to; index = task number.
 
     Args:
         fit: name of the fit.

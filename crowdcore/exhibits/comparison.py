@@ -1,6 +1,6 @@
 """Exhibits of results, finished or training: accuracies, errors, spans, curves, calibration, cost, recovery, searches.
 
-Results come under the names that figures and tables call them by (`variation.names`).
+Results are given by the names that they have in figures and tables (`variation.names`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,7 @@ from crowdcore.exhibits.differences import (
 from crowdcore.exhibits.exhibit import Exhibit, cells, escaped, none_of
 from crowdcore.learning import curve_metrics as measured
 from crowdcore.learning.comparison import summary, variation
-from crowdcore.learning.comparison.comparability import (
-    NAMES,
-    SEEN,
-    TEST,
-    Kept,
-    explain_missing_gold,
-    warnings,
-)
+from crowdcore.learning.comparison.comparability import NAMES, SEEN, TEST, Kept, explain_missing_gold, warnings
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.curve_metrics import ACCURACY, SelectionScore
 from crowdcore.learning.ratings.result import RatingsResult
@@ -53,9 +46,9 @@ _ERRORS: Mapping[Literal["mae", "rmse", "r2"], str] = {"mae": "MAE", "rmse": "RM
 
 
 def accuracies(results: Results) -> Exhibit:
-    """Test accuracy in per cent, in the three columns never mixed: each result, then the ensemble of its replicas.
+    """Test accuracy in percent at the selected, last and best epoch: each result, then the ensemble of its seeds.
 
-    Results that saw features without labels stand below those that saw none, and a column marks them.
+    Results that used features without labels follow the others, and a column marks them.
     """
     why = explain_missing_gold(list(results.values()))
     if why:
@@ -143,7 +136,7 @@ def cost(results: AnyResults) -> Exhibit:
 
 
 def curve_metrics(results: AnyResults) -> dict[str, str]:
-    """Metric -> what it is, of all that any of the results followed; the most telling first."""
+    """Metric -> title, of all that any of the results recorded; the most important first."""
     return measured.curve_metrics(m for r in results.values() for m in r.curves)
 
 
@@ -240,7 +233,7 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         results: those without such a confusion are left out.
         dataset: with its truth.
         worker: whose confusion; None: the common one.
-        called: what to call the worker.
+        called: name to show for the worker.
     """
     if dataset.truth is None:
         return None
@@ -260,18 +253,15 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         return None
     worker_name = "" if worker is None else called or str(dataset.worker_ids[worker])
     what = f"Confusion of {worker_name}" if worker_name else "Common confusion"
+    several = any(len(r.seeds) > 1 for r in results.values())
     figure = figures.confusion(
         list(matrices.values()),
         [escaped(c) for c in dataset.classes],
         names=[escaped(n) for n in matrices],
         title=escaped(what),
-        subtitle=f"what generated the labels, and what was learnt{_mean(results)}",
+        subtitle=f"what generated the labels, and what was learnt{' (mean over seeds)' * several}",
     )
     return Exhibit(f"truth-{worker_name or 'common'}", what, figure, cells(dataset.classes, **matrices))
-
-
-def _mean(results: Results) -> str:
-    return " (mean over seeds)" if any(len(r.seeds) > 1 for r in results.values()) else ""
 
 
 def _seeds_in_words(results: Iterable[AnyResult]) -> str:
@@ -285,7 +275,7 @@ def _drop_empty_columns(rows: Sequence[Mapping[str, object]] | pd.DataFrame) -> 
 
 
 def found_spans(results: Results) -> Exhibit | None:
-    """Precision, recall and F1 of test spans, in per cent; None where no result tags sentences with gold."""
+    """Precision, recall and F1 of test spans, in percent; None if no result tags sentences with gold."""
     rows = []
     for name, result in results.items():
         for at in EPOCHS:
@@ -307,7 +297,7 @@ def found_spans(results: Results) -> Exhibit | None:
 
 
 def rating_errors(results: RatingResults) -> Exhibit:
-    """Test errors in the unit of the ratings and R², in the three columns never mixed."""
+    """Test errors in the unit of the ratings and R², at the selected, last and best epoch."""
     rows: list[dict[str, object]] = []
     for name, result in results.items():
         selected_by = result.validated_on or "the last epoch"
@@ -332,10 +322,10 @@ class Measured(NamedTuple):
     """A metric of a run so far.
 
     Args:
-        name: what to call the run.
+        name: of the run.
         method: registered name.
         curve: columns epoch, mean and std over seeds.
-        n_seeds: how many.
+        n_seeds: number of seeds.
     """
 
     name: str
@@ -353,14 +343,14 @@ def training_curves(
     until: int = 0,
     table: Callable[[], pd.DataFrame] | None = None,
 ) -> Exhibit:
-    """One metric of runs by epoch, as far as they are.
+    """One metric of runs by epoch, finished or not.
 
     Args:
-        runs: what was measured.
-        metric: which metric it is.
-        smooth: epochs that a line takes the mean of.
-        axes: ``log_epochs``, ``log_values`` and ``all_values`` of `figures.learning_curves`, as wanted.
-        until: epoch at which they will end, to show how much is to come.
+        runs: their measurements.
+        metric: its name.
+        smooth: epochs whose mean a line shows.
+        axes: those of ``log_epochs``, ``log_values`` and ``all_values`` of `figures.learning_curves` to turn on.
+        until: epoch at which the runs will end.
         table: makes the numbers; default: those that are drawn.
     """
     bands = []
@@ -396,7 +386,7 @@ def search_history(trials: pd.DataFrame, method: str, score: SelectionScore = AC
     Args:
         trials: of `runs.search_trials`.
         method: registered name.
-        score: what the trials were compared by.
+        score: measure that the trials are compared by.
     """
     figure = figures.search_history(trials, method, score.column, score.words)
     title = f"{score.words[0].upper()}{score.words[1:]} by trial, and the best so far"
@@ -404,7 +394,7 @@ def search_history(trials: pd.DataFrame, method: str, score: SelectionScore = AC
 
 
 def search_importance(shares: Mapping[str, float], method: str) -> Exhibit | None:
-    """Share of the variance that each setting explains; None where nothing is known of any.
+    """Share of the variance that each setting explains; None if it is unknown for all.
 
     Args:
         shares: of `runs.search_importances`.

@@ -1,4 +1,4 @@
-"""Confusions that a run recovered, beside the truth of a simulation, what the labels show, or another run."""
+"""Confusions recovered by a run, beside the truth of a simulation, the observed ones, or another run's."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def recovered_confusion(
     Args:
         who: number of the worker, or (-1 - g) of a common confusion.
         source: whose matrix; default: the run's.
-        beside: another run, from which the matrix's name tells it.
+        beside: another run that is shown beside, so that titles name the run.
         scale: of the colours.
     """
     source = view if source is None else source
@@ -131,7 +131,7 @@ def confusion_difference(
 
 
 def every_confusion(view: RunView) -> Exhibit:
-    """Every cell of every matrix of a run, as a table."""
+    """All cells of all matrices of a run, as a table."""
     confusions = view.renamed(recovered(view))
 
     def table() -> pd.DataFrame:
@@ -141,7 +141,7 @@ def every_confusion(view: RunView) -> Exhibit:
 
 
 def largest_mistake(view: RunView, shown: Sequence[int], beside: RunView | None = None) -> float:
-    """The largest share off the diagonal of these matrices from all sources: where their colours end without it."""
+    """Largest share off the diagonal of these matrices from all sources: the end of their colours without it."""
     sources = [confusions(view, source) for source in side_by_side(view, beside)]
     matrices = [m for number in shown for source in sources if (m := pick(source, number)) is not None]
     off = ~np.eye(view.dataset.n_classes, dtype=bool)
@@ -232,13 +232,13 @@ class Confusions(NamedTuple):
     """Confusions by one source; parts that it lacks are None.
 
     Args:
-        name: what the source is, in a word or two.
-        title: the same with its run, its seeds or its reference.
+        name: of the source, in a word or two.
+        title: name with the run, its seeds or its reference.
         matrices: (R, C, C) of the workers.
         spread: (R, C, C) over seeds.
         counts: (R, C, C) annotations behind them, of a run the expected ones.
         ends: lower and upper ends (R, C, C) of a run's 95 % intervals.
-        common: (G, C, C) what workers share; of the labels, those that the run's common confusion explains, or all.
+        common: (G, C, C) common ones; of the labels, of those that the run's common confusion explains, or of all.
         common_spread: of ``common``.
         common_counts: of ``common``.
     """
@@ -269,13 +269,13 @@ def confusions(view: RunView, source: Source) -> Confusions:
     """The confusions of a run, of the labels, or of the truth.
 
     Args:
-        view: says of which part of a worker's labels the truth is shown.
-        source: a run or one of the others.
+        view: its ``part`` chooses the true confusions: of a worker's own labels, or of all.
+        source: a run, ``truth`` or ``observed``.
     """
     if source == "observed":
         seen = observed(view)
         crowd = seen.crowd[None], None, seen.crowd_counts[None]
-        if (explained := shares(view).common_labels) is not None:  # a common confusion is no confusion of all labels
+        if (explained := shares(view).common_labels) is not None:  # a common confusion explains some labels only
             share, counts = (np.mean([getattr(part, name) for part in explained], 0) for name in ("share", "counts"))
             crowd = share[None], None, counts[None]
         return Confusions(
@@ -321,7 +321,7 @@ def pick(of: Confusions, number: int, common: str = "common", own: str = "matric
 def commons(view: RunView) -> list[str]:
     """Names of the common confusions of a run; empty without any."""
     common = recovered(view).common
-    if common is None or (common.ndim == 3 and view.seed == EACH):  # groups of two seeds are not the same groups
+    if common is None or (common.ndim == 3 and view.seed == EACH):  # groups differ between seeds
         return []
     if common.ndim == 2:
         return ["Common confusion"]
@@ -335,7 +335,7 @@ def who_names(view: RunView) -> dict[int, str]:
 
 
 def sorts(view: RunView) -> dict[str, str]:
-    """The orders that a run's workers can be shown in."""
+    """Orders that a run's workers can be shown in -> words."""
     recovery = recovered(view)
     without = ({"far", "near"} if recovery.distance is None else set()) | (
         {"common", "own"} if recovery.common_share is None else set()
@@ -377,7 +377,7 @@ def errors(view: RunView, source: Source) -> tuple[FloatArray, FloatArray]:
         return none, none
     alike = view.part != "own" or "observed" not in (source, basis)  # labels show no worker's own part
     own = analysis.confusion_error(shown.matrices, compared.matrices) if alike else none
-    if shown.common is None or compared.common is None or len(compared.common) > 1:  # groups have no order to go by
+    if shown.common is None or compared.common is None or len(compared.common) > 1:  # groups cannot be matched
         return own, none
     if source == "observed" and has_truth(view):  # labels show no common confusion by itself
         return own, none

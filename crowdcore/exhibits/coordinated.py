@@ -69,7 +69,7 @@ def coordinated(view: View) -> CoordinatedWorkers:
 
 
 def members(view: View, together: int) -> tuple[str, ...]:
-    """The names of a group's members as they may be read, in order of names.
+    """Names of a group's members, or their pseudonyms, in order.
 
     Raises:
         SettingError: no such group.
@@ -78,7 +78,7 @@ def members(view: View, together: int) -> tuple[str, ...]:
 
 
 def in_words(view: View, together: int) -> str:
-    """One group: who, by which evidence, what they push and what changes without them."""
+    """Describe a group: its members, the evidence, the mistakes that they push and what changes without them."""
     group = _group(view, together)
     influence, names = group.influence, listed(list(members(view, together)))
     sentences = [

@@ -1,6 +1,6 @@
 """Differences of results: exhibits of tests over test tasks and over seeds, and of what selects the epoch.
 
-What has no basis is an exhibit without figure and table, whose note says why.
+A test without basis is an exhibit without figure and table, whose note gives the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TASK_COLUMNS = {
 
 
 def tests(results: Results, at: At = "selected") -> list[Exhibit]:
-    """All that can be tested, over tasks and over seeds; why something cannot is said once.
+    """All tests over tasks and over seeds; a reason that several of them lack a basis is given once.
 
     No predictions are stored for the best epoch on test: there, tests over tasks are those of the selected epoch.
     """

@@ -1,8 +1,8 @@
-"""Fits of aggregators by name: one line of text that says all that is needed to run them again.
+"""Fits of aggregators by name: one line of text from which a fit can be run again.
 
-A fit's name holds what differs from the method's defaults: ``dawid-skene``, ``dawid-skene smoothing=0.1``,
-``conal-em groups=2 gold=20%`` (the gold of 20 % of the training tasks shown to it). It stands in the address bar, in
-figures and in the reference picker.
+A name is the method with the settings that differ from its defaults: ``dawid-skene``, ``dawid-skene smoothing=0.1``,
+``conal-em groups=2 gold=20%`` (with the gold of 20 % of the training tasks). It appears in the address bar, in figures
+and in the reference picker.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _GOLD = "gold"
 
 
 def spell_fit(method: str, settings: Mapping[str, Any], gold: int = 0) -> str:
-    """The name of a fit.
+    """Spell the name of a fit.
 
     Args:
         method: an aggregator's name.
-        settings: its settings; those that equal their default are left out.
-        gold: per cent of the training tasks whose gold it is shown.
+        settings: its settings; defaults are left out.
+        gold: percentage of the training tasks whose gold is shown to it.
 
     Raises:
         SettingError: no such method.
@@ -51,7 +51,7 @@ def spell_fit(method: str, settings: Mapping[str, Any], gold: int = 0) -> str:
 
 
 def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
-    """Method, settings and percentage of gold shown, of a fit's name.
+    """Read method, settings and percentage of shown gold from a fit's name.
 
     Raises:
         SettingError: a word that is no ``setting=value``.
@@ -64,10 +64,10 @@ def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
 
 
 def canonical(name: str) -> str:
-    """The one spelling of a fit's name, its settings checked.
+    """Return the one spelling of a fit's name, its settings checked.
 
     Raises:
-        SettingError: no such method, or a setting that cannot be.
+        SettingError: no such method, or an invalid setting.
     """
     method, settings, gold = read_fit(name)
     return spell_fit(method, _aggregator(method, settings).model_dump(), gold)
@@ -85,8 +85,6 @@ def is_fit(name: str) -> bool:
 @cached
 def shown_gold(dataset: CrowdDataset, percent: int) -> tuple[IntArray, IntArray]:
     """Gold shown to the aggregators, and the gold that judges them; see `analysis.show_gold`."""
-    from crowdcore import analysis
-
     return analysis.show_gold(dataset, percent)
 
 
@@ -113,12 +111,12 @@ def _aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator:
 
 
 _SAMPLES, _BURN_IN = 400, 150
-_WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and draws, beyond which nobody would wait
+_WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and bytes of draws, that sampling may take
 _COVERAGE = (
     " In simulated crowds they contained the true share in 93 to 97 % of the cells if workers labelled at least forty "
     "tasks of a class. With eight or fewer they are too wide and contained it in 99 %."
 )
-_CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is worth a word
+_CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is mentioned
 
 
 @cached
@@ -126,8 +124,8 @@ def sampled(dataset: CrowdDataset, truth: Reference | None = None) -> ConfusionI
     """95 % intervals of Dawid & Skene's confusions, the true labels drawn; of large datasets with them fixed.
 
     Args:
-        dataset: whose workers.
-        truth: what is known of the tasks; None: nothing.
+        dataset: the annotations.
+        truth: known labels of tasks; None: none.
     """
     known, n = None if truth is None else truth.labels, dataset.n_classes
     if dataset.n_annotations * n > _WORK or 8 * _SAMPLES * dataset.n_workers * n * n > _BYTES:
@@ -143,12 +141,11 @@ def describe_intervals(intervals: ConfusionIntervals, *, uncertain: bool = True)
         uncertain: whether the true labels are inferred, not known.
     """
     words = f"{100 * intervals.level:.0f} % intervals for each cell"
+    unknown = "the true labels" if uncertain else "unknown true labels"
     if "draws" in intervals.how:
-        drawn = "the true labels" if uncertain else "unknown true labels"
-        words += f" by Dawid & Skene's model. They include the uncertainty of {drawn}."
+        words += f" by Dawid & Skene's model. They include the uncertainty of {unknown}."
         words += _COVERAGE if uncertain else ""
     else:
-        unknown = "the true labels" if uncertain else "unknown true labels"
         words += (
             f". They leave out the uncertainty of {unknown}: with so many labels or classes, drawing them takes long."
         )

@@ -35,7 +35,7 @@ def _read_parts() -> dict[str, dict[str, str]]:
 
 PARTS: Mapping[str, Mapping[str, str]] = _read_parts()
 GLOSSARY: Mapping[str, str] = {name: words for part in PARTS.values() for name, words in part.items()}
-"""Column -> what it means."""
+"""Column -> meaning."""
 
 _INTERVAL = "end of the 95 % interval."
 _ENDINGS = {" ±": "Standard deviation over seeds.", "±": "Standard deviation over seeds."} | {
@@ -43,14 +43,14 @@ _ENDINGS = {" ±": "Standard deviation over seeds.", "±": "Standard deviation o
     for between in (" ", "_")
     for end, word in (("low", "Lower"), ("high", "Upper"))
 }
-"""Ending of a column -> what is said before what the rest of its name means."""
+"""Ending of a column -> words before the meaning of the rest of its name."""
 _BEGINNINGS = {
     "agrees with ": "Whether the label is the class by the reference.",
     "rating of ": "What the worker said about the task.",
     "rating − ": "The rating minus the task's true rating, by gold or by an aggregator.",
     "mean − ": "Mean of the task's ratings minus its true rating, by gold or by an aggregator.",
 }
-"""Beginning of a column that a name follows -> what it means."""
+"""Beginning of a column, before a name -> meaning."""
 
 
 HEADINGS: Mapping[str, str] = {
@@ -63,11 +63,11 @@ HEADINGS: Mapping[str, str] = {
     "labels changed without": "labels that change",
     "gain": "chance of a wrong label",
 }
-"""Columns whose names are short for files, by the words that stand above them where people read."""
+"""Short names of columns, as in files -> headings for people."""
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """A table as people read it: columns and verdicts in plain words."""
+    """Put columns and verdicts of a table in plain words."""
     plain = table.replace({"verdict": VERDICT_WORDS}) if "verdict" in table else table
     return plain.rename(columns=HEADINGS)
 
@@ -98,7 +98,7 @@ def meaning(column: str) -> str:
 
 
 def glossary() -> Exhibit:
-    """All columns and what they mean."""
+    """All columns and their meanings."""
     import pandas as pd
 
     from crowdcore.exhibits.exhibit import Exhibit

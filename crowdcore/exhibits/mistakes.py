@@ -1,4 +1,4 @@
-"""Shared mistakes: who confuses what with what, what lies behind each cell, and how workers err on spans of tokens."""
+"""Shared mistakes: their matrix, the workers and tasks behind each cell, and errors on spans of tokens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shared_mistakes(view: View, layer: Layer = "percent", marks: bool = True) ->
     """Mistakes that workers share, as a matrix (CoNAL, Fig. 1); its table has bootstrap intervals.
 
     Args:
-        layer: what the colours and numbers are.
+        layer: quantity that colours and numbers show.
         marks: mark the mistakes that more workers share than chance explains.
     """
     mistakes = view.of(analysis.shared_mistakes)

@@ -34,7 +34,7 @@ class OmegaNumbers(NamedTuple):
         task_correlation: Spearman's, of the tasks' ω̄ with the entropy of their labels.
         seed_correlation: mean rank correlation of the tasks' ω̄ between seeds.
         agreement: of the seeds: "good", "moderate", "poor", or "" for a single one.
-        words: why the ranking cannot be read, and that a high ω goes with right labels; empty where neither holds.
+        words: warnings that the ranking is unreliable, or that a high ω goes with right labels; empty without any.
     """
 
     mean: float
@@ -47,7 +47,7 @@ class OmegaNumbers(NamedTuple):
 
 @cached
 def ranked(view: RunView) -> OmegaRanking:
-    """Tasks by ω̄, and what the halves of the ranking hold."""
+    """Tasks by ω̄, and the halves of their ranking."""
     return analysis.omega_ranking(view.dataset, view.omega, view.truth, seeds=view.result.seeds, seed=view.shown_seed)
 
 
@@ -71,7 +71,7 @@ def has_true_omega(view: View) -> bool:
 
 @cached
 def numbers(view: RunView) -> OmegaNumbers:
-    """Mean and spread of ω, and whether its ranking of tasks can be read."""
+    """Mean and spread of ω, and the reliability of its ranking of tasks."""
     values, one = view.omega, view.shown_seed
     values = values if one is None else values[[view.result.seeds.index(one)]]
     means = values.astype(np.float64).mean(0)

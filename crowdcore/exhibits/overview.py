@@ -71,7 +71,7 @@ def annotation_entropy(view: View) -> Exhibit:
 
 
 def class_table(view: View) -> Exhibit:
-    """Per class: how often it is true and given, and the entropy of the labels its tasks get."""
+    """Shares of each class among true and given labels, and the entropy of the labels of its tasks."""
     stats = view.of(analysis.summary)
     table = stats.balance.frame().assign(**{"entropy (nats)": stats.entropy.entropy})
     return Exhibit("classes", "Classes", None, table)
@@ -96,7 +96,7 @@ def agreement_coefficients(view: View) -> Exhibit:
 
 
 def check(view: View, rules: str = "") -> Exhibit:
-    """A verdict on every rule: pass, fail, or underpowered.
+    """Verdict on every rule: pass, fail, or underpowered.
 
     Args:
         rules: a file of rules; default: all rules at recommended limits.
@@ -107,5 +107,5 @@ def check(view: View, rules: str = "") -> Exhibit:
 
 @cached
 def checked(view: View, rules: Rules | None = None) -> Check:
-    """The verdicts themselves, with the names that may be read of workers."""
+    """Check of the rules, with the view's names of workers."""
     return view.renamed(analysis.check(view.dataset, rules, reference=view.truth))

@@ -1,4 +1,4 @@
-"""Panels of judges: how many votes they count as, who errs with whom, who is right alone, and who can go."""
+"""Panels of judges: effective votes, correlated errors, judges who are right alone, and judges who can go."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis import HonestScore, Panel, PanelPeople
 
 T = TypeVar("T")
-_MOST = 3  # groups told of in words
+_MOST = 3  # groups described in words
 _SHARES = "share mistakes beyond what is hard for all: correlation {found:.2f} where the others explain {expected:.2f}"
 _COPIES = "make nearly the same mistakes: correlation {found:.2f}"
 _NONE = "No judges were found who share mistakes beyond what is hard for all."
@@ -44,7 +44,7 @@ _LOSS = 0.02  # of accuracy that is surely not lost where judges are said to go
 
 @cached
 def of_view(view: View) -> Panel:
-    """The panel by this reference, with the names that may be read; where they are hidden, families have numbers.
+    """Panel by the view's reference, with its names of workers; where these are hidden, families have numbers.
 
     Raises:
         DataError: the workers are no panel, or too few items have a known class.
@@ -61,7 +61,7 @@ def _panel(view: View) -> Panel | str:
 
 
 def _or_why(make: Callable[[], T]) -> T | str:
-    """A result, or why there is none."""
+    """Return a result, or the reason why there is none."""
     try:
         return make()
     except DataError as error:
@@ -88,7 +88,7 @@ def headline(view: View) -> tuple[str, ...]:
 
 
 def _groups(panel: Panel) -> tuple[str, ...]:
-    """A sentence on each of the groups that share most."""
+    """Sentences about the groups that share most mistakes."""
     sentences = []
     for one in panel.kin[:_MOST]:
         words = _SHARES if one.expected == one.expected else _COPIES
@@ -98,7 +98,7 @@ def _groups(panel: Panel) -> tuple[str, ...]:
 
 
 def _part(panel: Panel) -> str:
-    """The sentence on what to drop; the numbers are of items that did not choose."""
+    """Sentence about the judges to drop; its numbers are of items that did not choose them."""
     part = panel.sub_panel
     assert part is not None
     gone = np.setdiff1d(np.arange(len(panel.families)), part.members)
@@ -119,7 +119,7 @@ def _part(panel: Panel) -> str:
 
 
 def _join(names: list[str]) -> str:
-    """Names as words; of many the first ones and how many more."""
+    """Join names; of many, the first ones and the number of others."""
     if len(names) > _FEW:
         return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -153,7 +153,7 @@ def panel_errors(view: View) -> Exhibit:
         title=title,
         subtitle=escaped(f"judges by family · reference: {view.reference}"),
     )
-    if len(order) > _FEW:  # the rows say the names
+    if len(order) > _FEW:  # the rows have the names
         figure.update_layout(height=figure.layout.height - room_below(names, 40)).update_xaxes(showticklabels=False)
     same, other = panel.family_correlation()
     words = [f"within families {same:.2f}"] * (same == same) + [f"between families {other:.2f}"] * (other == other)
@@ -320,7 +320,7 @@ def _score(view: View, passes: str) -> HonestScore | str:
 
 @cached
 def panel_people(view: View) -> Exhibit:
-    """May a judge stand for a person? Agreement with people, and the alternative-annotator test."""
+    """Agreement of judges with people, and the alternative-annotator test: may a judge stand for a person?"""
     name, title = "panel-people", "Judges beside people"
     panel = _people(view)
     if isinstance(panel, str):
@@ -383,7 +383,7 @@ def _people(view: View) -> PanelPeople | str:
 
 
 def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, ...]:
-    """Sentences on the limits that a panel breaks.
+    """Sentences about the limits that a panel breaks.
 
     Args:
         view: of judges with gold.
@@ -411,5 +411,5 @@ def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, .
 
 
 def _below(value: float, limit: float, digits: int) -> str:
-    """With so many digits that what is below a limit also looks so."""
+    """Format a value below a limit with as many digits as show that it is."""
     return next((text for k in range(digits, 9) if float(text := f"{value:.{k}f}") < limit), str(value))

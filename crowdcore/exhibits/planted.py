@@ -1,4 +1,4 @@
-"""Exhibits of simulated crowds: what was planted, and what results recovered."""
+"""Exhibits of simulated crowds: planted confusions and biases, and their recovery."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW = 6  # classes of which three matrices fit beside each other
 
 @cached
 def planted_crowd(crowd: CrowdDataset) -> Exhibit:
-    """The common confusion, a worker's own, and the labels that come of them; two of these where room is short."""
+    """Common confusion, a worker's own, and the resulting labels; of many classes only two of these."""
     plants, truth = analysis.planted(crowd), crowd.truth
     shown = {}
     if truth is not None and truth.common_confusion is not None and truth.common_confusion.ndim == 2:
@@ -83,8 +83,8 @@ def recovery_errors(
 
     Args:
         crowds: name -> crowd.
-        results: name of a crowd and what the method is called -> its result there.
-        methods: what each is called -> registered name.
+        results: names of a crowd and of a method -> its result there.
+        methods: name -> registered method.
     """
     varied = _varied(list(crowds.values()))
     known = {name: _settings(crowd) for name, crowd in crowds.items()}
@@ -129,13 +129,13 @@ def matrix_kinds(crowd: CrowdDataset) -> dict[Kind, str]:
 def planted_and_learnt(
     crowd: CrowdDataset, results: Mapping[str, TrainingResult], kind: Kind, worker: int = 0
 ) -> Exhibit | None:
-    """The planted matrix beside what every method learnt; None where no method learns it.
+    """Planted matrix beside the learnt ones; None where no method learns it.
 
     Args:
         crowd: with its truth.
         results: name of each method -> its result.
         kind: one of `matrix_kinds`.
-        worker: whose, unless it is the common one.
+        worker: number of the worker, unless it is the common one.
     """
     truth = crowd.truth
     if truth is None:
@@ -162,13 +162,13 @@ _DRAWN = ("accuracy", "F1 of spans", "common error", "own error", "effective err
 
 
 def study_errors(table: pd.DataFrame, varied: Sequence[str], methods: Mapping[str, str], subtitle: str = "") -> Exhibit:
-    """Accuracy and errors of every method; along what varies, if anything does.
+    """Accuracy and errors of every method; along a setting, if one varies.
 
     Args:
         table: of a `RecoveryStudy`.
-        varied: names of the columns that set crowds apart.
-        methods: what each is called -> registered name.
-        subtitle: which crowds.
+        varied: names of the columns in which crowds differ.
+        methods: name -> registered method.
+        subtitle: about the crowds.
     """
     measures = {name: MEASURES[name] for name in _DRAWN if table[name].notna().any()}
     shown = table.assign(method=table["method"].map(escaped))
@@ -198,14 +198,14 @@ def study_errors(table: pd.DataFrame, varied: Sequence[str], methods: Mapping[st
 def matrices(
     what: str, truth: FloatArray, learnt: Mapping[str, FloatArray], classes: Sequence[str], subtitle: str = ""
 ) -> Exhibit:
-    """The planted matrix beside those that methods learnt, on one scale, each with its error.
+    """Planted matrix beside the learnt ones, on one scale, each with its error.
 
     Args:
-        what: whose confusion it is.
+        what: name of the matrix.
         truth: (C, C).
         learnt: name -> (S, C, C) one per seed; their mean is drawn, and the mean of their errors stated.
         classes: names.
-        subtitle: which crowd.
+        subtitle: about the crowd.
     """
     means = {name: np.asarray(confusions.mean(0)) for name, confusions in learnt.items()}
     errors = {name: float(((confusions - truth) ** 2).sum(-1).mean()) for name, confusions in learnt.items()}
@@ -226,7 +226,7 @@ def matrices(
 
 
 RATING_FITS = ("mean", "median", "raykar-em", "raykar-em gold=20%", "gold")
-"""Aggregators to begin with, one of them shown the gold of 20 % of the rated tasks; gold is the best there can be."""
+"""Aggregators to begin with, one of them shown the gold of 20 % of the rated tasks; gold is the upper limit."""
 _RATING_ERRORS = {
     "truth error": "true ratings",
     "bias error": "biases",
@@ -251,7 +251,7 @@ _ALIKE = (
 
 @cached
 def planted_ratings(crowd: RatingDataset) -> Exhibit:
-    """The workers' lines as they were planted, and the bias that all share as the ratings show it."""
+    """Planted lines of the workers, and the bias that all share in the ratings."""
     recovery, truth = _recover_ratings(crowd, "gold"), crowd.truth
     assert truth is not None
     figure = figures.rating_shared_bias(recovery.shared, planted=recovery.planted_shared, title="What is planted")
@@ -300,14 +300,14 @@ def rating_recovery(crowd: RatingDataset, compared: tuple[str, ...] = RATING_FIT
 def _fit_errors(
     table: pd.DataFrame, errors: Mapping[str, str], methods: Sequence[str], title: str, crowd: str
 ) -> go.Figure:
-    """The errors (column -> words) of each row's fit, whose method settles its colour."""
+    """Figure of the errors (column -> words) of each row's fit, whose method sets its colour."""
     called = table["method"].map(escaped)
     shown, colors = table.assign(method=called, crowd=0, seed=0), dict(zip(called, methods, strict=True))
     return figures.recovery_errors(shown, errors, methods=colors, title=title, subtitle=escaped(crowd))
 
 
 def recovered_biases(crowd: RatingDataset, name: str) -> Exhibit:
-    """The workers' biases as an aggregator leads to them, against the planted ones."""
+    """Workers' biases by an aggregator, against the planted ones."""
     recovery = _recover_ratings(crowd, name)
     known = ~np.isnan(recovery.bias) & ~np.isnan(recovery.planted_bias)
     r = bias_correlation(crowd, recovery.planted_bias[known], recovery.bias[known])
@@ -322,7 +322,7 @@ def recovered_biases(crowd: RatingDataset, name: str) -> Exhibit:
 
 
 def recovered_shared_bias(crowd: RatingDataset, name: str) -> Exhibit:
-    """The shared bias over the range of what an aggregator takes for the truth, beside the planted one."""
+    """Shared bias over the range of an aggregator's truth, beside the planted one."""
     recovery = _recover_ratings(crowd, name)
     figure = figures.rating_shared_bias(recovery.shared, planted=recovery.planted_shared)
     table = recovery.shared.frame().assign(**{"planted bias": recovery.planted_shared})
@@ -343,7 +343,7 @@ def _with_most_alike(crowd: RatingDataset, recovery: RatingRecovery) -> pd.DataF
 @cached
 def _recover_ratings(crowd: RatingDataset, name: str) -> RatingRecovery:
     method, settings, percent = read_fit(name)
-    if method in ("gold", "mean"):  # the mean of the others, as the page Ratings has it
+    if method in ("gold", "mean"):  # the mean of the others, as on the page Ratings
         return analysis.rating_recovery(crowd, analysis.rating_truth(crowd, method))
     shown = _with_gold_shown(crowd, percent)
     known = np.where(shown, crowd.gold, np.nan) if percent else None
@@ -407,8 +407,8 @@ def recovered_tags(view: View, fit: str, worker: str = "") -> Exhibit:
 
     Args:
         view: of a crowd that tags tokens, with gold.
-        fit: whose tags stand in the place of the true ones.
-        worker: whose tags; empty: of all workers.
+        fit: the fit whose tags replace the true ones.
+        worker: name of the worker; empty: all workers.
     """
     recovery = _recover_tags(view.dataset, fit)
     at = view.worker_number(worker) if worker else -1
@@ -423,7 +423,7 @@ def recovered_errors(view: View, fit: str) -> Exhibit:
 
     Args:
         view: of a crowd that tags tokens, with gold.
-        fit: whose tags stand in the place of the true ones.
+        fit: the fit whose tags replace the true ones.
     """
     table = _recover_tags(view.dataset, fit).frame()
     number = {str(worker): n for n, worker in enumerate(view.dataset.worker_ids)}

@@ -1,4 +1,4 @@
-"""Ratings: who is off by how much, what the crowd has in common, and what the true ratings are."""
+"""Ratings: biases of single workers, the bias that all share, and the true ratings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LISTED = 5  # workers in a sentence
 
 
 def rating_view(dataset: RatingDataset, reference: str = "", *, hidden: bool = False) -> RatingView:
-    """`view` of ratings."""
+    """Make a `view` of ratings."""
     return make_view(dataset, reference, hidden=hidden)
 
 
@@ -106,7 +106,7 @@ def errors_alike(view: RatingView) -> Exhibit:
     """Workers who err alike: distance, weighted kappa and error correlation of pairs, most alike first."""
     pairs_of_workers = view.of(analysis.rating_pairs)
     table = view.renamed(pairs_of_workers).frame().sort_values("error correlation", ascending=False, kind="stable")
-    if view.hidden:  # which of two comes first would tell the order of names
+    if view.hidden:  # the order of two would reveal that of their names
         pair = np.sort(table[["worker", "other"]].to_numpy(str), axis=1)
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(view.drawable(pairs_of_workers)) if len(table) else None
@@ -167,7 +167,7 @@ def _not_following(view: RatingView) -> tuple[str, ...]:
 
 
 def _those(workers: list[int], view: RatingView, about: Callable[[int], str] = lambda _: "") -> str:
-    """Some workers by name, with what there is to say about each, and the scale."""
+    """List some workers by name, each with a remark and the scale."""
     scale = view.of(analysis.rating_workers).scale
     each = [
         f"{view.workers[r]} ({about(r)}scale {scale[r]:z.2f})" for r in sorted(workers, key=view.workers.__getitem__)
@@ -189,11 +189,11 @@ SORTS: Mapping[Sort, str] = {
     "spread": "The most disputed first",
     "error": "The mean farthest from the reference first",
 }
-"""In which order, in words."""
+"""Orders of tasks -> words."""
 ESTIMATE = "raykar-em"
-"""The aggregator whose ratings, with their intervals, stand beside the reference."""
+"""Aggregator whose ratings, with their intervals, are shown beside the reference."""
 LEVEL = 0.01
-"""A rating whose p-value is below is called surprising."""
+"""p-value below which a rating is called surprising."""
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,11 @@ class RatedTask:
     """Estimates of one task; NaN where unknown.
 
     Args:
-        reference: what is taken for its true rating.
-        estimate: the rating that `ESTIMATE` infers.
-        low, high: its 95 % interval by the model.
+        reference: its true rating by the reference.
+        estimate: its rating by `ESTIMATE`.
+        low, high: 95 % interval of the estimate by the model.
         mean, spread: of its ratings.
-        n_ratings: how many it has.
+        n_ratings: number of its ratings.
     """
 
     reference: float
@@ -221,9 +221,9 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
     """Tasks with ratings; index = task number.
 
     Args:
-        sort: in which order; those of one worker, where ``surprise``, by that worker's rating.
-        worker: only those that this worker rated, with the worker's rating.
-        other: only those that this worker rated, too.
+        sort: order of the tasks; ``surprise`` with a worker: by that worker's rating.
+        worker: only tasks that this worker rated, with the worker's rating.
+        other: only tasks that this worker rated, too.
 
     Raises:
         SettingError: no such worker.
@@ -257,7 +257,7 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
 
 
 def rated_task(view: RatingView, task: str) -> RatedTask:
-    """One task in numbers.
+    """Numbers of one task.
 
     Raises:
         DataError: no such task.
@@ -271,7 +271,7 @@ def rated_task(view: RatingView, task: str) -> RatedTask:
 
 @cached
 def task_ratings(view: RatingView, task: str) -> Exhibit:
-    """Every worker's rating of one task, beside what this worker is usually off by; index = worker number.
+    """Ratings of one task by all workers, beside their usual biases; index = worker number.
 
     Raises:
         DataError: no such task.
@@ -317,7 +317,7 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
 
 
 def _rows(view: RatingView, worker: str) -> BoolArray:
-    """(n_annotations,) the ratings of a worker, by the name that is shown."""
+    """(n_annotations,) ratings of a worker, by the shown name."""
     return np.asarray(view.dataset.worker == view.worker_number(worker))
 
 
@@ -364,7 +364,7 @@ def _words(view: RatingView, surprise: RatingSurprise) -> tuple[str, ...]:
 
 
 def _smallest(dataset: RatingDataset, p: FloatArray) -> FloatArray:
-    """(n_tasks,) the smallest p-value of each task's ratings, NaN where none has any."""
+    """(n_tasks,) smallest p-value of each task's ratings, NaN without any."""
     least = np.full(dataset.n_tasks, np.inf)
     known = ~np.isnan(p)
     np.minimum.at(least, dataset.task[known], p[known])
@@ -382,9 +382,9 @@ def rating_biases(
     """Biases of the workers, learnt and true, as a figure and a table.
 
     Args:
-        dataset: that the run learnt from, with gold.
+        dataset: of the training, with gold.
         result: of a method that learns biases.
-        at: the selected epoch's, or the last one's.
+        at: epoch of the biases.
         least: ratings of tasks with gold from which a worker is drawn and counts in the correlation.
         hidden: pseudonyms instead of worker ids.
 

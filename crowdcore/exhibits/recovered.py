@@ -1,4 +1,4 @@
-"""A view of a training run: which seeds and which epoch, what it recovered of the workers, and words about these."""
+"""View of a training run: its seeds and epochs, what it recovered of the workers, and sentences about these."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class RunView(View):
 
     Args:
         result: the result of the run.
-        run_name: what figures and tables call it.
+        run_name: its name in figures and tables.
         seed: one of its seeds, `EACH`, or None for the mean over seeds (the first seed where there is no mean).
         at: "selected", "last", or an epoch of which the run kept matrices; 0 is the start.
-        part: "" for what a worker's labels follow, counted by the run, or at epochs whose predictions it did not keep
-            as the method explains them then; "own" for the method's own confusion of the worker.
+        part: "" for the confusion behind all of a worker's labels, counted by the run, or, at epochs without stored
+            predictions, computed from the method's parameters; "own" for the method's own confusion of the worker.
     """
 
     result: TrainingResult
@@ -67,9 +67,9 @@ class RunView(View):
 
     @property
     def own(self) -> FloatArray:
-        """(S, R, C, C) the method's matrices of the workers; a method with one confusion for all gives it to each.
+        """(S, R, C, C) the method's matrices of the workers, or its one confusion for each of them.
 
-        A method without any has those that its posterior counts.
+        For a method without any, they are counted by its posterior.
 
         Raises:
             DataError: there are none.
@@ -78,7 +78,7 @@ class RunView(View):
 
     @property
     def counts(self) -> FloatArray | None:
-        """(S, R, C, C) labels of the workers by class, as the run counts them; None where that is not shown."""
+        """(S, R, C, C) the run's counts of the workers' labels by class; None where they are not shown."""
         return None if self.part == "own" else _counts(self.result, self.dataset, self.at)
 
     @property
@@ -95,13 +95,13 @@ class RunView(View):
 
     @property
     def shown_seed(self) -> int | None:
-        """The seed that is shown; None is the mean. Where there is no mean to show it is the first seed."""
+        """The seed to show, or None for the mean; the first seed where there is no mean."""
         if self.seed in self.result.seeds:
             return self.seed
         return self.result.seeds[0] if self.seed == EACH or _not_comparable(self) else None
 
     def one_by_one(self) -> list[RunView]:
-        """A view of every seed where these are to be shown one by one, else this view."""
+        """Views of every seed if these are to be shown one by one, else this view."""
         return [replace(self, seed=seed) for seed in self.result.seeds] if self.seed == EACH else [self]
 
 
@@ -130,15 +130,15 @@ def of_run(
     at: Epoch = "selected",
     part: Literal["", "own"] = "",
 ) -> RunView:
-    """A view of a run; see `RunView`.
+    """Make a view of a run; see `RunView`.
 
     Args:
-        view: the dataset that it was trained on, with its reference.
-        result: its result.
-        run_name: what to call it; default: its method.
-        seed: which seed.
-        at: which epoch; the selected one where the run kept nothing of it.
-        part: which part of a worker's confusion.
+        view: the dataset of the training, with its reference.
+        result: result of the run.
+        run_name: name of the run; default: its method.
+        seed: as of `RunView`.
+        at: as of `RunView`; the selected epoch if the run kept nothing of this one.
+        part: as of `RunView`.
 
     Raises:
         DataError: it was trained on other classes or workers.
@@ -156,7 +156,7 @@ def of_run(
 
 
 def epochs(result: TrainingResult) -> dict[Epoch, str]:
-    """Epochs that can be shown, in order, in words. Older results know the selected one only."""
+    """Epochs that can be shown, in order -> words. Older results only have the selected one."""
     last, selected = int(result.last_epoch.max()), result.selected_epoch
     names: dict[float, tuple[Epoch, str]] = {
         int(e): (int(e), "start" if e == 0 else f"epoch {e}") for e in result.kept_epochs if e < last
@@ -179,7 +179,7 @@ def seeds(view: RunView) -> dict[Seed, str]:
 
 
 def why_no_mean(view: RunView) -> str:
-    """Why the seeds of a run must not be averaged, in a sentence; empty where they may be."""
+    """Sentence on why the seeds of a run must not be averaged; empty if they may be."""
     reason = _not_comparable(view)
     return f"The mean over seeds is not offered: {reason}." if reason else ""
 
@@ -222,7 +222,7 @@ def unmoved_in_words(view: RunView, number: int | None = None) -> str:
     Counted matrices have no start.
 
     Args:
-        number: speak of this worker's matrix alone, -1 - g for a common one.
+        number: only of this worker's matrix, -1 - g for a common one.
     """
     result = view.result
     if view.at == 0:
@@ -254,7 +254,7 @@ def unmoved_in_words(view: RunView, number: int | None = None) -> str:
 
 @cached
 def at_risk_in_words(view: RunView) -> str:
-    """Classes whose tasks would most often get another label, by the recovered confusions; empty if there is none."""
+    """Warn of classes whose tasks mostly get another label, by the recovered confusions; empty without any."""
     pairs = analysis.names_at_risk(view.dataset, recovered(replace(view, part="")).matrices)
     if not pairs:
         return ""
@@ -268,7 +268,7 @@ def at_risk_in_words(view: RunView) -> str:
 
 @cached
 def recovered(view: RunView) -> RecoveredConfusion:
-    """The workers' confusions and what sums them up."""
+    """Confusions of the workers, and summaries of them."""
     now = view.recovered_at
     return analysis.recovered_confusion(
         view.dataset,
@@ -284,7 +284,7 @@ def recovered(view: RunView) -> RecoveredConfusion:
 
 
 def _explained(view: RunView) -> FloatArray:
-    """(S, R, C, C) what each worker's labels follow by the method's matrices and its ω, if it has any."""
+    """(S, R, C, C) confusion behind each worker's labels by the method's matrices and its ω, if it has any."""
     now, own = view.recovered_at, view.own
     if view.part == "own":
         return own
@@ -307,7 +307,7 @@ def skill_comparison(view: RunView) -> SkillComparison:
 
 @cached
 def shares(view: RunView) -> RecoveredShares:
-    """The largest confusions in the labels beside those of the seed that was chosen, else of every seed."""
+    """The largest confusions in the labels beside those of the chosen seed, else of every seed."""
     now, result = view.recovered_at, view.result
     seed = view.seed if view.seed in result.seeds else None
     parts = view.own, now.common_confusion, now.omega, result.group

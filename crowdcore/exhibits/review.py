@@ -59,11 +59,11 @@ def review(
 
     Args:
         by: a row per label (index = number of the annotation) or per task (index = task number).
-        show: which; wrong alike are labels that all ``workers`` gave to a task, against the reference.
+        show: a key of `REVIEWS`; ``alike``: labels that all ``workers`` gave to a task, against the reference.
         true: only tasks of this class.
         given: only labels of this class.
         workers: only labels of these workers; none: of all.
-        against: only tasks that this other reference, which knows them too, gives another class.
+        against: only tasks that this other reference gives another class.
     """
     version = marks_version(view.dataset) if show in {"marked", "unmarked"} else None
     rows = _rows(view, show, true, given, workers, against, version)
@@ -155,7 +155,7 @@ def _repeated_labels(view: View, keep: BoolArray, n: int) -> BoolArray:
 
 
 def _texts(view: View, task: IntArray) -> dict[str, Any]:
-    """The beginning of the tasks' texts, where they have some."""
+    """Beginning of the tasks' texts, if they have any."""
     media = view.dataset.media
     if media is None or media.columns is None or "text" not in media.columns:
         return {}
@@ -182,13 +182,13 @@ def marked_tasks(view: View) -> Exhibit:
 
 
 def relabel_list(view: View) -> Exhibit:
-    """Tasks whose label was marked wrong or unclear: what to label again, with the class that people proposed."""
+    """Tasks to label again: those marked wrong or unclear, with the class that people proposed."""
     marks = [mark for mark in current_marks(view.dataset).values() if mark.says != "right"]
     return Exhibit("relabel-list", "Tasks to label again", None, _marks_frame(view, marks), click=_to_task(view))
 
 
 def training_list(view: View) -> Exhibit:
-    """Labels that differ from the class marked as right: what each worker could learn from; index = annotation."""
+    """Labels that differ from the class marked as right, for each worker to learn from; index = annotation."""
     dataset, marks = view.dataset, current_marks(view.dataset)
     number = {name: c for c, name in enumerate(("", *dataset.classes), -1)}
     right = np.full(dataset.n_tasks, -1, np.int64)
@@ -211,7 +211,7 @@ def training_list(view: View) -> Exhibit:
 
 
 def _marks_frame(view: View, marks: list[Mark]) -> pd.DataFrame:
-    """A row per mark; index = task number. Where names are hidden, that of the person who marked is too."""
+    """Row per mark; index = task number. Where names are hidden, those of the people who marked are too."""
     dataset = view.dataset
     task = np.asarray(dataset.task_ids.get_indexer(pd.Index([mark.task for mark in marks])), np.int64)
     called = {"": "", **dict(zip(map(str, dataset.worker_ids), view.workers, strict=True))}
@@ -291,7 +291,7 @@ def next_labels(
 
 
 def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
-    """Available workers who get no task, and why; empty without any."""
+    """Sentence about available workers who get no task, with reasons; empty without any."""
     judged, available = workers_judged(view), np.isin(view.workers, workers or view.workers)
     why = {
         "no knowledge": judged.verdict == "remove",
@@ -299,16 +299,16 @@ def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
         "worse than before": judged.drifts,
     }
     named, words = ~available, []
-    for reason, these in why.items():
-        if (new := these & ~named).any():
+    for reason, flagged in why.items():
+        if (new := flagged & ~named).any():
             words.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
-        named = named | these
+        named = named | flagged
     n = int((judged.accused & available).sum())
     return f"{plural(n, 'available worker')} flagged on Home get no tasks: {'; '.join(words)}." if n else ""
 
 
 def acting_together(view: View, plan: NextLabels) -> str:
-    """A warning if labels are to be asked of workers who act together; empty without any."""
+    """Warn of planned labels by workers who act together; empty without any."""
     chosen = np.unique(plan.worker[workers_judged(view).together[plan.worker]])
     if not len(chosen):
         return ""
@@ -349,7 +349,7 @@ def _plan(
 
 
 def _settled(view: View) -> BoolArray:
-    """(n_tasks,) tasks whose gold is known; none where it is known of all, so that it judges labels to come."""
+    """(n_tasks,) tasks with known gold; none if all have gold, which then judges the next labels."""
     known = view.dataset.gold >= 0
     return known & bool((view.dataset.annotated & ~known).any())
 

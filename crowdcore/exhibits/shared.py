@@ -16,10 +16,10 @@ from crowdcore.exhibits.view import cached
 
 @cached
 def shared_part(view: RunView) -> Exhibit | None:
-    """The share of each class's labels that the shared mistake explains, beside the common confusion.
+    """Share of each class's labels that the shared mistake explains, beside the common confusion.
 
-    Of methods with a common confusion that is theirs, of others the one that their counts split into; None at epochs
-    whose predictions the run did not keep. A click chooses the cell.
+    The common confusion is the method's own, or else one that its counts are split into; None at epochs without stored
+    predictions. A click chooses the cell.
     """
     shares = shared(view)
     if shares is None:

@@ -39,7 +39,7 @@ _AROUND = 8  # words shown on either side of a token
 
 
 def tasks_judged(view: View, sure: float = SURE) -> TaskVerdicts:
-    """Verdict, label, probability and order of the tasks: the one result that all exhibits take these from."""
+    """Verdict, label, probability and order of the tasks, shared by all exhibits."""
     return view.of(analysis.task_verdicts, sure=sure, peers=view.of(peer_beliefs))
 
 
@@ -54,11 +54,11 @@ def tasks(
     """Tasks that pass all filters, the likeliest wrong label or the most disputed first; index = task number.
 
     Args:
-        show: which, by how the workers' labels spread.
-        true: only those of this class.
-        given: only those that got this label.
-        worker: only those that this worker labelled (with ``given``, if chosen).
-        sort: in which order.
+        show: a key of `SHOWS`.
+        true: only tasks of this class.
+        given: only tasks with this label.
+        worker: only tasks that this worker labelled (with ``given``, if chosen).
+        sort: a key of `SORTS`.
     """
     votes, dataset = view.of(task_disagreement), view.dataset
     keep = dataset.annotated.copy()
@@ -87,7 +87,7 @@ def tasks(
 
 
 def with_words(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
-    """A table whose index is task numbers, with the word of each token beside its id where tasks are tokens."""
+    """Add the word of each token beside its id, if tasks are tokens; the table's index is task numbers."""
     if dataset.sentences is None:
         return table
     with_word = table.copy(deep=False)
@@ -96,7 +96,7 @@ def with_words(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_context(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
-    """The same with the words of the sentence around each token as its last column, the token in brackets."""
+    """Add the words around each token as last column, the token in brackets, if tasks are tokens."""
     sentences = dataset.sentences
     if sentences is None:
         return table
@@ -113,7 +113,7 @@ def with_context(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence_of(dataset: CrowdDataset, task: str) -> tuple[str, str, str]:
-    """The words before a token, the token, and those after it, of its sentence; empty where tasks are no tokens."""
+    """Words of a sentence before a token, the token, and the words after it; empty if tasks are no tokens."""
     if dataset.sentences is None:
         return "", "", ""
     number, sentences = task_number(dataset, task), dataset.sentences
@@ -124,7 +124,7 @@ def sentence_of(dataset: CrowdDataset, task: str) -> tuple[str, str, str]:
 
 
 def sentences_beside(dataset: CrowdDataset, task: str) -> tuple[str, str]:
-    """The first tokens of the sentences before and after that of a token, of those that somebody tagged; empty: none.
+    """First tokens of the next tagged sentences before and after that of a token; empty without any.
 
     Raises:
         DataError: no such task.
@@ -140,7 +140,7 @@ def sentences_beside(dataset: CrowdDataset, task: str) -> tuple[str, str]:
 
 
 def _with_label(dataset: CrowdDataset, given: int | None, worker: int | None) -> BoolArray:
-    """(n_tasks,) tasks that got the label ``given`` (or any) from ``worker`` (or anyone)."""
+    """(n_tasks,) tasks with the label ``given`` (or any) by ``worker`` (or anyone)."""
     wanted = np.ones(dataset.n_annotations, bool)
     if given is not None:
         wanted &= dataset.label == given
@@ -162,7 +162,7 @@ def task_title(dataset: CrowdDataset, name: str) -> str:
 
 
 def task_number(dataset: Labelled, task: str) -> int:
-    """The number of a task id.
+    """Number of a task by its id.
 
     Raises:
         DataError: no such task.
@@ -175,7 +175,7 @@ def task_number(dataset: Labelled, task: str) -> int:
 
 
 def task(view: View, task: str) -> Exhibit:
-    """One task in a row: what the reference says, what most workers say, and how far they disagree."""
+    """One task in a row: its class by the reference, the most frequent label, and the disagreement."""
     votes, number = view.of(task_disagreement), task_number(view.dataset, task)
     names = (*view.classes, "unknown")
     row = {
@@ -205,13 +205,13 @@ def task_labels(view: View, task: str) -> Exhibit:
         table["row of the file"] = dataset.file_row[rows]
     if view.extra is not None:
         beside = view.extra.iloc[rows].set_axis(worker)
-        zoned = list(beside.select_dtypes("datetimetz"))  # as text: pandas is to change what pyarrow reads of them
+        zoned = list(beside.select_dtypes("datetimetz"))  # as text, as pandas will change how pyarrow reads them
         table = pd.concat([table, beside.astype(dict.fromkeys(zoned, "str"))], axis=1)
     return Exhibit(f"{task}-labels", f"Labels of {task}", None, table)
 
 
 def task_answers(view: View, task: str) -> Exhibit:
-    """The classes in question for one task: share of the labels, and what the reference believes."""
+    """Classes in question for one task: their shares of the labels, and their probabilities by the reference."""
     dataset, truth, number = view.dataset, view.truth, task_number(view.dataset, task)
     rows = slice(dataset.task_start[number], dataset.task_start[number + 1])
     votes = np.bincount(dataset.label[rows], minlength=dataset.n_classes)

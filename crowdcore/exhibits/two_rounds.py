@@ -1,4 +1,4 @@
-"""Two rounds side by side: what got better, which mistakes came or went, who changed, and is it more than noise."""
+"""Two rounds side by side: changes of right labels, of mistakes and of workers, tested against noise."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _rounds(view: View, by: str, at: str) -> Rounds:
 
 
 def _percent(table: pd.DataFrame) -> pd.DataFrame:
-    """Shares as percentages."""
+    """Convert shares to percentages."""
     names = {
         "first": "first %",
         "second": "second %",
@@ -108,7 +108,7 @@ def _percent(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_short(view: View, rounds: Rounds) -> str:
-    """The answer in a sentence or three."""
+    """Summarise the changes in a few sentences."""
     if not rounds.alarm:
         return "Nothing changed beyond noise."
     sentences = []

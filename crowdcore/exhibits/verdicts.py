@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from crowdcore.core.types import BoolArray
 
 POSSIBLE = 0.2
-"""Corrected p-value up to which a possible fall is on the list of actions: at most so many honest crowds have one."""
-_AGAIN = 3  # labels from which a worker's part in a common confusion is worth naming
+"""Corrected p-value, the share of honest crowds with one, up to which a possible fall is on the list of actions."""
+_AGAIN = 3  # labels from which a worker's part in a common confusion is named
 
 
 @cached
 def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
-    """Verdicts at these thresholds, of evidence and pairs that are computed once."""
+    """Verdicts on workers at these thresholds; their evidence and pairs are computed once."""
     pairs = copy_evidence(view) if view.dataset.sentences is None else None
     evidence = view.of(analysis.worker_evidence, pairs, view.of(peer_beliefs), repeated(view), level=LEVEL)
     return evidence.verdicts(remove=remove, trust=trust, confused=confused)
@@ -88,7 +88,7 @@ def verdicts(
 
 
 def _typical(verdicts: WorkerVerdicts) -> tuple[str, ...]:
-    """The typical worker's skill, and the limits that follow from it, in words."""
+    """Sentences about the typical worker's skill, and the limits that follow from it."""
     if (verdicts.only_peer >= 0).any() and (verdicts.only_peer[verdicts.n_annotations > 0] >= 0).all():
         return (
             "Nobody can be accused: every worker shares tasks with one other worker only, and where the two differ, "
@@ -110,10 +110,10 @@ def _typical(verdicts: WorkerVerdicts) -> tuple[str, ...]:
 
 @cached
 def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED) -> Exhibit:
-    """A verdict on every worker with its reason, the most urgent first; index = worker number.
+    """Verdict on every worker with its reason, the most urgent first; index = worker number.
 
-    Within a verdict those with most labels come first; of workers to train, those with most labels confused beyond the
-    others' rate.
+    Within a verdict, workers with most labels come first; of workers to train, those with most labels confused beyond
+    the others' rate.
 
     Args:
         remove: share of the typical worker's skill below which a worker is removed.
@@ -145,11 +145,11 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
 
 @cached
 def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
-    """A verdict on every labelled task, the likeliest wrong label first; index = task number.
+    """Verdict on every labelled task, the likeliest wrong label first; index = task number.
 
     Args:
         sure: probability from which a task's label is taken.
-        verdict: only tasks with this one.
+        verdict: only tasks with this verdict.
     """
     tasks = tasks_judged(view, sure)
     names = np.array([*view.classes, ""], object)
@@ -177,10 +177,10 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
 
 @cached
 def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
-    """The mistakes that workers share, one sentence each; those beyond chance first.
+    """Mistakes that workers share, one sentence each; those beyond chance first.
 
     Args:
-        most: how many to tell of.
+        most: number of mistakes.
     """
     mistakes, by = shared(view), repeated(view)
     wrong = ~np.eye(len(view.classes), dtype=bool) & (mistakes.workers >= 2)
@@ -241,7 +241,7 @@ def _how_sure(q: float, repeated_by: int, is_shared: bool, n_classes: int) -> st
 def actions(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED, sure: float = SURE
 ) -> Exhibit:
-    """All that there is to do, in one list: workers, shared mistakes, tasks; the rest is trusted or fine.
+    """List of actions: workers, shared mistakes and tasks that need one.
 
     Args:
         remove: share of the typical worker's skill below which a worker is removed.
@@ -276,9 +276,10 @@ def actions(
 
 
 def to_do(judged: WorkerVerdicts) -> BoolArray:
-    """(n_workers,) whom there is something to do about: all who are flagged or weak, and whose labels likely get worse.
+    """(n_workers,) workers who need an action: those flagged or weak, and those whose labels likely get worse.
 
-    Others who are watched would be named in nearly every crowd, as one honest worker in twenty looks so by chance.
+    Others with the verdict ``watch`` do not: nearly every crowd has some, as one honest worker in twenty looks so by
+    chance.
     """
     flagged = np.isin(judged.verdict, ["remove", "check", "train"])
     if judged.drift is None:
@@ -288,13 +289,13 @@ def to_do(judged: WorkerVerdicts) -> BoolArray:
 
 @cached
 def shared(view: View) -> SharedMistakes:
-    """Whole workers and tasks: by the most probable class where the reference is soft."""
+    """Shared mistakes in whole numbers of workers and tasks, by the most probable class of a soft reference."""
     return analysis.shared_mistakes(view.dataset, replace(view.truth, posterior=None))
 
 
 @cached
 def guideline_cells(view: View) -> BoolArray:
-    """(C, C) mistakes of the guideline: all pages, reports and checks take them from here."""
+    """(C, C) mistakes of the guideline, for all pages, reports and checks."""
     return cells_of(shared(view).p_value, repeated(view), checked=view.truth.checked)
 
 
@@ -306,7 +307,7 @@ def repeated(view: View) -> GuidelineMistakes:
 
 @cached
 def common_confusions(view: View) -> dict[int, SharedConfusion]:
-    """Worker -> the most frequent of the worker's confusions that are the guideline's, if it is worth naming."""
+    """Worker -> the most frequent of the worker's confusions that are the guideline's, if frequent enough."""
     confusions, every, judged = view.of(analysis.worker_confusion), shared(view), workers_judged(view)
     own = np.where(guideline_cells(view) & (confusions.matrices >= CONFUSED), confusions.counts, 0.0)
     taught = np.flatnonzero(judged.train)  # the reason names it, with the others' rate

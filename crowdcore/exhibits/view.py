@@ -1,4 +1,4 @@
-"""`View`: a dataset of any kind of label, its reference, and whether workers' names are shown."""
+"""`View`: a dataset of any kind of label with its reference, and with workers' names or pseudonyms."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class View(Generic[D, R]):
     """A dataset with its reference: classes or tags by default, ratings as ``View[RatingDataset, RatingTruth]``.
 
     Args:
-        truth: the reference, which stands for the true labels; `view` makes it of a name.
+        truth: the reference, which stands for the true labels; `view` makes it from a name.
         hidden: show pseudonyms instead of worker ids, everywhere.
-        columns: show the further columns of the annotations too; they may say who a worker is.
+        columns: show the further columns of the annotations too; they may reveal who a worker is.
     """
 
     dataset: D
@@ -48,7 +48,7 @@ class View(Generic[D, R]):
 
     @property
     def reference(self) -> str:
-        """The reference's name, as figures show it."""
+        """Name of the reference, as in figures."""
         return self.truth.name
 
     @property
@@ -58,12 +58,12 @@ class View(Generic[D, R]):
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """(n_workers,) what to call each worker: its id, or a pseudonym that is stable for the same data."""
+        """(n_workers,) names of the workers: ids, or pseudonyms that are stable for the same data."""
         return worker_names(self.dataset, self.hidden)
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """(n_workers,) the same in the order to choose from; that of pseudonyms is by number, and tells no names."""
+        """(n_workers,) names in the order to choose from; pseudonyms by number, which reveals no names."""
         return tuple(sorted(self.workers)) if self.hidden else self.workers
 
     @property
@@ -77,23 +77,23 @@ class View(Generic[D, R]):
         return self.dataset.extra if self.columns else None
 
     def of(self, analysis: Callable[Concatenate[D, R, P], T], *settings: P.args, **named: P.kwargs) -> T:
-        """The result of an analysis by this reference, computed once: ``view.of(worker_quality)``."""
+        """Return the result of an analysis by this reference, computed once: ``view.of(worker_quality)``."""
         return _result(analysis, self.dataset, self.truth, *settings, **named)
 
     def renamed(self, result: T) -> T:
-        """A copy of a result for a table: workers by the names that may be read."""
+        """Copy a result for a table, with the view's names of workers."""
         return renamed(result, self.workers)
 
     def in_order(self, table: pd.DataFrame, by: str = "worker") -> pd.DataFrame:
-        """A table by worker; where names are hidden in the order of pseudonyms, as that of names would tell them."""
+        """Sort a table by pseudonym if names are hidden, as the order of names would reveal them."""
         return table.sort_values(by, kind="stable") if self.hidden else table
 
     def drawable(self, result: T) -> T:
-        """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""
+        """Copy a result for a figure, with the view's names of workers, every name escaped once."""
         return drawable(result, self.workers)
 
     def class_number(self, name: str) -> int:
-        """The number of a class.
+        """Number of a class.
 
         Raises:
             SettingError: no such class.
@@ -101,7 +101,7 @@ class View(Generic[D, R]):
         return _number("class", name, self.classes)
 
     def worker_number(self, name: str) -> int:
-        """The number of a worker, by the name that may be read.
+        """Number of a worker, by the view's name.
 
         Raises:
             SettingError: no such worker.
@@ -138,11 +138,11 @@ def view(
     dataset: Labelled, reference: Any = "", *, hidden: bool = False, columns: bool | None = None
 ) -> View[Any, Any]: ...
 def view(dataset: Any, reference: Any = "", *, hidden: bool = False, columns: bool | None = None) -> Any:
-    """A view of a dataset; a reference given by name is fitted once.
+    """Make a view of a dataset; a reference given by name is fitted once.
 
     Args:
         dataset: its labels may be of any kind.
-        reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`;
+        reference: ``"gold"``, an aggregator with settings (``"dawid-skene smoothing=0.1"``), a result or a `Reference`;
             default: gold, and of ratings without gold the mean of the other workers.
         hidden: show pseudonyms instead of worker ids.
         columns: show the further columns of the annotations; default: where names are shown.
@@ -169,11 +169,11 @@ def view(dataset: Any, reference: Any = "", *, hidden: bool = False, columns: bo
 
 
 TaggedView: TypeAlias = View
-"""A view of a crowd that tags tokens: what is made of it applies to no other."""
+"""View of a crowd that tags tokens, for exhibits that apply to no other."""
 
 
 def named(dataset: CrowdDataset, reference: str) -> Reference:
-    """A reference by name, fitted once per dataset; that of marks is another one after each mark."""
+    """Return a reference by name, fitted once per dataset; that of marks anew after each mark."""
     from crowdcore.analysis.reference import REVIEWED
     from crowdcore.marks import marks_version
 
@@ -199,7 +199,7 @@ def _reference_of_fit(dataset: CrowdDataset, reference: str, version: object) ->
 
 
 def wrong_together(view: View) -> PairMistakes:
-    """The pairs by `pair_reference`, computed once for all views that it judges alike."""
+    """Pairs by `pair_reference`, computed once for all views with the same one."""
     from crowdcore import analysis
     from crowdcore.analysis.mistakes.pair_mistakes import pair_reference
 
@@ -207,7 +207,7 @@ def wrong_together(view: View) -> PairMistakes:
 
 
 def copy_evidence(view: View) -> Copying:
-    """The pairs by `copy_reference`, computed once for all views that it judges alike."""
+    """Pairs by `copy_reference`, computed once for all views with the same one."""
     from crowdcore.analysis.coordinated.copying import copy_reference, copying
     from crowdcore.analysis.verdicts.peers import peer_beliefs
 

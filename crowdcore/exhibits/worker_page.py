@@ -38,7 +38,7 @@ def worker_verdict(view: View, worker: str) -> Exhibit:
 
 @cached
 def worker_mistakes(view: View, worker: str) -> Exhibit:
-    """The confusions of one worker, the most frequent first; a click leads to their tasks."""
+    """Confusions of one worker, the most frequent first; a click leads to their tasks."""
     confusion, r = view.of(analysis.worker_confusion), view.worker_number(worker)
     own = confusion.counts[r]
     others = confusion.crowd_counts - own
@@ -65,7 +65,7 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
 
 @cached
 def worker_partners(view: View, worker: str) -> Exhibit:
-    """Workers with mistakes in common with this one, the least probable by chance first."""
+    """Workers who share mistakes with this one, the least probable by chance first."""
     every = worker_pairs(view)
     own = every.table[(every.table["worker_a"] == worker) | (every.table["worker_b"] == worker)]
     other = np.where(own["worker_a"] == worker, own["worker_b"], own["worker_a"])

@@ -1,4 +1,4 @@
-"""The workers by what a run made of them: skills, distances and errors, as a table and as a figure."""
+"""Workers by a run: skills, distances and errors, as a table and as a figure."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _WORDS = {
     "common noise": "Common noise: mean ω of the worker's annotations.",
     "observed skill": "Observed skill: over the classes that the worker labelled.",
 }
-"""Column -> what it is."""
+"""Column -> its meaning."""
 
 
 def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView | None = None) -> Exhibit:
     """One row per worker: skills, distance from common, common noise; index = worker number; a click chooses it.
 
     Args:
-        sort: one of `confusion_sources.SORTS`.
-        beside: another run, whose skills stand beside.
+        sort: one of `confusions.SORTS`.
+        beside: another run, whose skills are shown too.
     """
     recovery, compared = recovered(view), skill_comparison(view)
     columns: dict[str, object] = {
@@ -63,7 +63,7 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
 
 
 def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
-    """Learnt skills of runs, or of the seeds of one, on those that the labels show.
+    """Learnt skills of runs, or of the seeds of one, beside the observed ones.
 
     Args:
         views: of one dataset and reference.

@@ -1,4 +1,4 @@
-"""One sentence on each worker, the same on every page; how sure it is; and the message that one could send."""
+"""Sentences about each worker, the same on every page, their certainty, and a message to send."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
 
-_SINGLE = 0.8  # share of one label from which it is worth saying
-_SOON = 10  # times as many labels as the worker has given, up to which more of them are worth asking for
-_NARROW = 0.15  # width of the interval of a skill, from which more labels are no way to decide
+_SINGLE = 0.8  # share of one label from which it is mentioned
+_SOON = 10  # times as many labels as the worker has given, up to which more of them are asked for
+_NARROW = 0.15  # width of the interval of a skill, below which more labels would not decide
 _TO_DO = {
     "remove": "Leave the labels out, and ask what went wrong.",
     "together": "Let both work alone, and count equal labels once; labels do not show who copied.",
@@ -36,9 +36,9 @@ _TO_DO = {
 
 
 class SharedConfusion(NamedTuple):
-    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all make.
+    """Confusion of ``true`` with ``given`` by a worker, in ``times`` of ``of`` labels.
 
-    ``again`` of these make it again and again.
+    ``workers`` of ``n_workers`` make it, ``again`` of these again and again.
     """
 
     true: str
@@ -51,7 +51,7 @@ class SharedConfusion(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The confusion in a sentence."""
+        """Describe the confusion in a sentence."""
         again = f", {self.again} of them again and again" if self.again else ""
         return (
             f"Calls “{self.true}” “{self.given}” on {self.times:.0f} of {self.of:.0f} tasks, as {self.workers} of "
@@ -62,25 +62,25 @@ class SharedConfusion(NamedTuple):
 def reasons(
     result: WorkerVerdicts, common: Mapping[int, SharedConfusion], lean: Mapping[int, str] = MappingProxyType({})
 ) -> list[str]:
-    """(n_workers,) why each worker got the verdict, and what to do; workers go by ``worker_ids``.
+    """(n_workers,) reason of each worker's verdict, and what to do; names are those of ``worker_ids``.
 
     Args:
         result: the verdicts.
         common: worker -> the worker's part in a mistake of the guideline.
-        lean: worker -> that the worker is strict or lenient.
+        lean: worker -> sentence on being strict or lenient.
     """
     n = len(result.verdict)
     hidden = np.full(n, np.nan) if result.drift is None else result.drift.hidden(DRIFTING * LEVEL)
     words = [_reason(result, worker, hidden[worker]) for worker in range(n)]
-    for r, of in enumerate(words):
+    for r, sentences in enumerate(words):
         if result.verdict[r] != "remove":
-            words[r] = [*of, *([common[r].reason] if r in common else []), *([lean[r]] if r in lean else [])]
-    return [" ".join(of) for of in words]
+            sentences += ([common[r].reason] if r in common else []) + ([lean[r]] if r in lean else [])
+    return [" ".join(sentences) for sentences in words]
 
 
 @cached
 def leans_in_words(dataset: CrowdDataset) -> dict[int, str]:
-    """Worker -> that the worker is strict or lenient in ordered classes, and by how much; it is nobody's fault."""
+    """Worker -> sentence on how strict or lenient the worker is in ordered classes."""
     if dataset.sentences is not None or not analysis.is_ordered(dataset):
         return {}
     result, words = analysis.worker_lean(dataset), {}
@@ -180,7 +180,7 @@ def _too_few(result: WorkerVerdicts, r: int, knows: str) -> list[str]:
 
 
 def knowledge(result: WorkerVerdicts, r: int) -> str:
-    """``knows the answer on 0 to 11 %``: the interval of the skill, which counts guesses as no knowledge."""
+    """Phrase the interval of the skill, in which guesses are no knowledge: ``knows the answer on 0 to 11 %``."""
     low, high = (max(100 * end, 0.0) for end in (result.low[r], result.high[r]))
     if result.only_peer[r] >= 0:
         return f"knows the answer on {low**2 / 100:.0f} % or more if the two err independently"
@@ -229,7 +229,7 @@ def _group(result: WorkerVerdicts, group: Group) -> str:
 
 
 def listed(names: list[str], most: int = 8) -> str:
-    """Names in a sentence, the first ones of many."""
+    """List names in a sentence; of many, the first ones."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
@@ -248,7 +248,7 @@ def _percent(share: float) -> str:
 
 
 def changes_without(result: WorkerVerdicts) -> AnyArray:
-    """(n_workers,) what a majority vote is like without each worker."""
+    """(n_workers,) changes of the majority vote without each worker, in words."""
     words, without = [], result.without
     for changed, lost, points in zip(without.changed, without.unlabelled, 100 * without.accuracy_change, strict=True):
         gold = f" ({points:+z.2f} points right)" if points == points and by_gold(result) else ""

@@ -1,4 +1,4 @@
-"""Workers: how far apart, how good, who is wrong alike, and what the labels would be without some."""
+"""Workers: their distances, their quality, pairs who err alike, and the labels without some of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: Mapping[Distance, str] = {
     "shared-mse": "… over shared classes",
     "jensen-shannon": "Jensen–Shannon",
 }
-"""Distances between workers, in words."""
+"""Distances between workers -> words."""
 _TOGETHER = "Workers who act together confirm each other: without gold, their accuracy does not show how good they are."
 _ORDER = (
     "Flagged workers come first, then the others by the lower end of their accuracy's interval: a few right labels put "
@@ -48,8 +48,8 @@ def worker_distances(
     """Distances between the workers' confusions: the clustered matrix with its tree (CCC, Fig. 3).
 
     Args:
-        kind: which distance.
-        groups: cut the tree into this many; default: where it says.
+        kind: a key of `KINDS`.
+        groups: number of groups to cut the tree into; default: chosen by the tree.
         window: visible range of x and of y, for crowds with more workers than cells can be drawn.
     """
     dist, order = _distance(view, kind), _order(view, kind, groups)
@@ -96,7 +96,7 @@ def worker_groups(view: View, kind: Distance = "shrunken-mse", groups: int | Non
 
 
 def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-mse") -> Exhibit:
-    """Two workers: their distance, and the tasks and mistakes that they have in common."""
+    """Distance of two workers, and the tasks and mistakes that they have in common."""
     a, b, dist = view.worker_number(worker), view.worker_number(other), _distance(view, kind)
     both, alike, expected = _in_common(view, a, b)
     row = {
@@ -122,7 +122,7 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-
 
 @cached
 def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
-    """Tasks that both labelled, on which both were wrong alike, and how many of these chance explains."""
+    """Number of tasks that both labelled, of those on which both were wrong alike, and their number by chance."""
     two = view.dataset.where(np.isin(view.dataset.worker, (a, b)))
     pair = analysis.pair_mistakes(two, view.truth)
     if not len(pair.worker_a):
@@ -167,7 +167,7 @@ def worker_quality(view: View) -> Exhibit:
 
 @cached
 def worker_ranking(view: View) -> Exhibit:
-    """The accuracy of each worker with its interval, in the order of the table, which is that of `worker_quality`."""
+    """Accuracy of each worker with its interval, in the order of its table, which is that of `worker_quality`."""
     quality = view.drawable(view.of(analysis.worker_quality))
     judged = workers_judged(view)
     suspect = {"guessing": judged.verdict == "remove", "together": judged.together, "worse": judged.drifts}
@@ -176,7 +176,7 @@ def worker_ranking(view: View) -> Exhibit:
 
 @cached
 def worker(view: View, worker: str) -> Exhibit:
-    """One worker in numbers."""
+    """Numbers of one worker."""
     quality, one = view.of(analysis.worker_quality), view.worker_number(worker)
     row = {
         "worker": worker,
@@ -223,7 +223,7 @@ def worker_pairs(view: View) -> Exhibit:
     columns |= {key: getattr(pairs, key).copy() for key in ("both_labelled", "agreed")}
     columns |= {key: np.full(len(pairs.agreed), np.nan) for key in ("expected_agreed", "adjusted p")}
     columns |= {key: getattr(pairs, key) for key in ("wrong_alike", "expected_beyond")}
-    if not tags:  # tasks, equal labels and what explains them as in the verdicts
+    if not tags:  # the same tasks, equal labels and expectations as in the verdicts
         of, n = copy_evidence(view), view.dataset.n_workers
         key, tested = pairs.worker_a * n + pairs.worker_b, of.worker_a * n + of.worker_b
         there = np.isin(tested, key)
@@ -248,7 +248,7 @@ def worker_pairs(view: View) -> Exhibit:
 
 @cached
 def corrected_labels(view: View) -> Exhibit:
-    """Labels of strict and lenient workers that change when their lean is taken out, where classes have an order."""
+    """Labels of strict and lenient workers that change when their lean is taken out, if classes have an order."""
     names, of = np.array(view.classes, object), view.dataset
     if of.sentences is not None or not analysis.is_ordered(of):
         none = pd.DataFrame({"corrected": ["none: the classes have no order"]})
@@ -316,7 +316,7 @@ _OF_TOKENS = "Not tested: the tokens of a sentence are not independent tasks."
 
 
 def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
-    """Describe the pairs that are named, in all or of one worker."""
+    """Describe the named pairs, of all workers or of one."""
     if view.dataset.kind.sequential:
         return _OF_TOKENS
     named = table[table["named"]]
@@ -342,7 +342,7 @@ def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
     """Sentence about the part of the workers' differences that is more than chance.
 
     Args:
-        gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.
+        gold: whether people judged the truth; a model of the same labels fits or hides chance differences.
     """
     if not gold:
         return f"{_SHRUNKEN} Without gold, whether workers differ beyond chance is not tested."
@@ -354,7 +354,7 @@ def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
 
 
 def _by_chance(confusion: WorkerConfusion) -> float:
-    """The widest class of workers who are all the crowd, at most once in 20 wider."""
+    """Limit of the largest variation among workers who are all like the crowd, exceeded once in 20."""
     rng, n = np.random.default_rng(0), np.rint(confusion.evidence).astype(np.int64)
     rows = np.nan_to_num(row_shares(confusion.crowd_counts))
     widest = 0.0
@@ -366,9 +366,9 @@ def _by_chance(confusion: WorkerConfusion) -> float:
 
 
 def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> tuple[str, ...]:
-    """For each group, the mistake that is more of its wrong labels than of the others', the least probable by chance.
+    """Sentences about the mistake that most sets each group apart, by shares of the wrong labels inside and outside.
 
-    Shares of wrong labels, not of all: groups of weak workers make most mistakes more often, whichever they are.
+    Shares of all labels would not do, as groups of weak workers make most mistakes more often.
 
     Args:
         gold: whether people judged the truth; a model of the same labels follows the groups.
