@@ -260,8 +260,8 @@ class Answers:
 
     def _file_rows(self, numbers: Sequence[int]) -> IntArray:
         """Rows of the file by number of record, since records do not count rows that repeat the column names."""
-        rows = self.source.table.rows if self.source.table else None
-        return np.array(numbers, np.int64) if rows is None else rows[np.array(numbers, np.int64) - 1]
+        rows = np.array(numbers, np.int64)
+        return rows if self.source.table is None else self.source.table.row_numbers(rows - 1)
 
     def _about_gold(self) -> list[Finding]:
         findings = []

@@ -84,7 +84,7 @@ def stack(
         **table.about,
         n_rows=table.n_read * per_row,
         roles=roles,
-        rows=of_table + 1 if table.rows is None else table.rows[of_table],
+        rows=table.row_numbers(of_table),
         tasks=tasks,
         findings=(*table.findings, *findings, *table.repeated_headers(per_row=per_row), *empty_cells(empty, n * k)),
         **more,

@@ -103,9 +103,8 @@ class CountTable(Reader):
             row, place = (int(i) for i in wrong[0])
             name = group.columns[place]
             what = f"{str(cells[name][row].as_py())[:60]!r} is no count of labels"
-            file_row = row + 1 if table.rows is None else int(table.rows[row])
-            about = {"file": table.path, "row": file_row, "column": name, "header": table.header}
-            raise DataError(what, **about, code="not-counts", remedies=(workers,))
+            about = {"file": table.path, "row": int(table.row_numbers(wrong[:1, 0])[0]), "header": table.header}
+            raise DataError(what, **about, column=name, code="not-counts", remedies=(workers,))
         part = {role: codes[column] for role, column in roles.items()}
         part.setdefault("task", encode(strings(str(i + 1) for i in range(n))))
         tasks = RawTasks.of(part, True, table.escaped)
@@ -197,8 +196,8 @@ def _read_marks(name: str, table: Table, settings: ReadSettings, columns: tuple[
     if len(several):
         what = "This row marks several classes, each of which may be a question of its own"
         remedies = (Remedy("label", columns),)
-        row = int(several[0]) if table.rows is None else int(table.rows[several[0]]) - 1
-        raise DataError(what, file=table.path, row=row + 1, code="several-marks", remedies=remedies)
+        row = int(table.row_numbers(several)[0])
+        raise DataError(what, file=table.path, row=row, code="several-marks", remedies=remedies)
     chosen = np.where(marks.any(1), marks.argmax(1), -1).astype(np.int32)
     label = compact(strings(_Counted(columns, "counts").classes), chosen)
     part = {role: codes[column] for role, column in roles.items()}
@@ -213,7 +212,7 @@ def _read_rows(name: str, table: Table, settings: ReadSettings, column: str, abo
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), (column,))
     numbers = _matrix(kept, (column,))[:, 0]
     task, label = codes[roles["task"]], codes[roles["label"]]
-    rows = np.arange(1, len(numbers) + 1) if table.rows is None else table.rows
+    rows = table.row_numbers(np.arange(len(numbers)))
     odd = ~(numbers >= 0) | (numbers != np.round(numbers)) | (numbers > 2**31)
     wrong = np.flatnonzero(odd | blank(task) | blank(label))
     if len(wrong):

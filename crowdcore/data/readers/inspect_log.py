@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
-from crowdcore.data.tables.json_table import MAX_JSON
+from crowdcore.data.tables.json_table import load_record
 from crowdcore.data.unpack import unpack_zip
 
 _HEADERS = ("header.json", "_journal/start.json")  # of an unpacked log: a finished one, and an interrupted one
@@ -274,15 +273,7 @@ def _samples(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _load(file: Path) -> dict[str, Any]:
-    if (size := file.stat().st_size) > MAX_JSON:
-        raise DataError(f"This JSON file has {size >> 20:,} MiB, which is not read", file=file)
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"This is not JSON ({error})", file=file) from None
-    if not isinstance(document, dict):
-        raise DataError("This is not a record of names and values", file=file)
-    return {name: document[name] for name in document if name not in _HEAVY}
+    return {name: value for name, value in load_record(file).items() if name not in _HEAVY}
 
 
 _HEAVY = ("messages", "events", "attachments", "store", "output", "model_usage")  # large unused fields of a sample

@@ -1,8 +1,7 @@
-"""Exports of judges' verdicts: promptfoo, MLflow, Langfuse, Braintrust, JudgeBench, AltTest, and plain tables."""
+"""Exports of judges' verdicts: promptfoo, MLflow, Langfuse, Braintrust, JudgeBench, AltTest, MT-bench; and tables."""
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -11,14 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.errors import Remedy
 from crowdcore.data.columns import ALIASES, plain
-from crowdcore.data.readers._answers import as_list, as_record, first_of, records, text_of
+from crowdcore.data.readers._answers import Answers, as_list, as_record, first_of, records, text_of
 from crowdcore.data.readers._panel import Verdict, is_asked, name_of, ordered, read_verdicts
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
+from crowdcore.data.tables.json_table import load_record
 
 _ITEM = ("traceId", "trace_id", "id", "span_id", "request_id")
 _SHOWN = 5
@@ -256,21 +256,45 @@ class AltTest(Reader):
         """Read the labels of people and models."""
         given = list[Verdict]()
         for file in source.inside("human_annotations.json", "llm_annotations.json"):
-            try:
-                document = json.loads(file.read_text(encoding="utf-8"))
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"This is not JSON ({error})", file=file) from None
-            if not isinstance(document, dict):
-                raise DataError("This is not a record of annotators", file=file)
-            for user, labels in document.items():
+            for user, labels in load_record(file).items():
                 labels = labels if isinstance(labels, dict) else {file.stem: None}
                 given += [Verdict(len(given) + k, user, item, word) for k, (item, word) in enumerate(labels.items(), 1)]
         columns = {"task": "instance", "worker": "annotator", "label": "label"}
         return read_verdicts(self.name, source, settings, given, columns)
 
 
+_MT_BENCH = {"question_id", "model", "judge", "judgment", "score"}
+
+
+class MTBench(Reader):
+    """The task is a model's answer to a question (and turn), the worker the judge, the label the score."""
+
+    name: ClassVar[str] = "mt-bench"
+    title: ClassVar[str] = "MT-bench (judgments)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """There are a question, a model, a judge, the judgment's text and a score."""
+        return 0.9 if source.table is not None and set(source.table.columns) >= _MT_BENCH else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the scores; -1 means that the judge's text has none."""
+        source.need_table(*_MT_BENCH)
+        answers = Answers(source, settings, {"task": "question_id, model", "worker": "judge", "label": "score"})
+        for number, record in enumerate(records(source), 1):
+            task = name_of(*(record.get(name) for name in ("question_id", "model", "turn")))
+            named = record.get("judge")  # a name, or a name with its prompt
+            judge = name_of(*named) or None if isinstance(named, list) else text_of(named)
+            score = text_of(record.get("score"))
+            if not score or score in ("-1", "-1.0"):
+                answers.leave_out("no-score", number, judge)
+                continue
+            answers.list_task(task, text=text_of(record.get("user_prompt")))
+            answers.add(number, task, judge, [score], when=record.get("tstamp"))
+        return answers.raw(self.name)
+
+
 _JUDGE = ("judge", "judge_model", "judge_name", "judge_id", "grader", "grader_model", "evaluator", "scorer")
-_SAID = ("verdict", "score", "grade", "decision")
+_LABEL = ("verdict", "score", "grade", "decision")
 _TRUE = ("target", "gold", "gold_label", "human", "human_label", "truth", "ground_truth")
 _ABOUT = (
     *(
@@ -315,7 +339,7 @@ def _roles(source: Source) -> dict[str, str] | None:
     """Role -> column; None if one is missing, or no item recurs."""
     table = source.need_table()
     by_name = {plain(column): column for column in reversed(table.columns)}
-    wanted = {"worker": _JUDGE, "label": _SAID, "gold": _TRUE, "task": _ABOUT}
+    wanted = {"worker": _JUDGE, "label": _LABEL, "gold": _TRUE, "task": _ABOUT}
     roles = {role: first_of(by_name, names) for role, names in wanted.items()}
     roles = {role: column for role, column in roles.items() if column}
     if not {"worker", "label", "task"} <= {*roles} or {*by_name} & {*ALIASES["label"]}:

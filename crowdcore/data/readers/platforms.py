@@ -177,7 +177,7 @@ class MTurk(Reader):
         remedies = (Remedy("label", when="each is a question of its own"),)
         sentence = f"Each HIT holds {plural(k, 'item')}, which became tasks of their own: {listed}"
         note = Finding("items-of-a-hit", "note", sentence, k, remedies=remedies)
-        where = np.arange(1, n + 1) if table.rows is None else table.rows
+        where = table.row_numbers(np.arange(n))
         numbers = raw.row_numbers(np.arange(len(raw.task)))
         return replace(
             raw,

@@ -142,7 +142,7 @@ class WideTable(Reader):
             **table.about,
             roles={**roles, "worker": plural(len(workers), "column")},
             n_rows=cells,
-            rows=task_row + 1 if table.rows is None else table.rows[task_row],
+            rows=table.row_numbers(task_row),
             tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(listed),
             findings=(
                 *(*table.findings, *findings, *cols.findings, *repeated),

@@ -143,6 +143,11 @@ class Table(ABC):
             return None
         return np.delete(np.arange(1, self.n_read + 1), self.headers_again)
 
+    def row_numbers(self, chosen: IntArray) -> IntArray:
+        """1-based file rows of some rows that `stream` yielded."""
+        rows = self.rows
+        return chosen + 1 if rows is None else rows[chosen]
+
     def repeated_headers(self, per_row: int) -> list[Finding]:
         """Finding on repeated header rows; ``per_row``: annotations in a row."""
         n = len(self.headers_again)

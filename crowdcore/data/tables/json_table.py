@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, islice
+from pathlib import Path
 from textwrap import shorten
-from typing import Any, TextIO
+from typing import Any
 
 import pyarrow as pa
 from pydantic_core import from_json
@@ -56,15 +57,7 @@ class JsonTable(Table):
     def document(self) -> Any:
         """The parsed JSON document (not for JSON lines)."""
         assert self.path is not None
-        size = self.path.stat().st_size
-        if size > MAX_JSON:
-            sentence = f"This JSON file has {size >> 20:,} MiB; documents over {MAX_JSON >> 20} MiB are not read"
-            raise DataError(sentence, "Export it as JSON lines, CSV or Parquet.", file=self.path)
-        try:
-            with self._open() as file:
-                return _rows_as_records(json.load(file, object_pairs_hook=_record))
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"This is not JSON ({error})", file=self.path) from None
+        return _rows_as_records(_load(self.path, self.encoding or "utf-8", _record))
 
     @cached_property
     def is_keyed(self) -> bool:
@@ -89,7 +82,8 @@ class JsonTable(Table):
                     raise DataError("This entry is not a record of names and values", remedy, file=self.path, row=row)
                 yield record
             return
-        with self._open() as file:
+        assert self.path is not None
+        with self.path.open(encoding=self.encoding or "utf-8") as file:
             row = 0
             while line := file.readline(MAX_LINE):
                 if not line.strip():
@@ -104,10 +98,6 @@ class JsonTable(Table):
                 if not isinstance(record, dict):
                     raise DataError("This line is not a record of names and values", file=self.path, row=row)
                 yield record
-
-    def _open(self) -> TextIO:
-        assert self.path is not None
-        return self.path.open(encoding=self.encoding or "utf-8")
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Tables of 65,536 records."""
@@ -133,6 +123,27 @@ class JsonTable(Table):
             number = next(number for number, text in enumerate(texts, row) if text is not None and not _is_text(text))
             sentence = "This value holds half a surrogate pair, which is not text"
             raise DataError(sentence, file=self.path, row=number, column=name) from None
+
+
+def _load(path: Path, encoding: str, as_record: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
+    """The document in a JSON file; refuses a large or damaged one."""
+    size = path.stat().st_size
+    if size > MAX_JSON:
+        sentence = f"This JSON file has {size >> 20:,} MiB; documents over {MAX_JSON >> 20} MiB are not read"
+        raise DataError(sentence, "Export it as JSON lines, CSV or Parquet.", file=path)
+    try:
+        with path.open(encoding=encoding) as file:
+            return json.load(file, object_pairs_hook=as_record)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"This is not JSON ({error})", file=path) from None
+
+
+def load_record(path: Path) -> dict[str, Any]:
+    """The record in a JSON file; refuses anything else."""
+    document = _load(path, "utf-8")
+    if not isinstance(document, dict):
+        raise DataError("This is not a record of names and values", file=path)
+    return document
 
 
 def _rows_as_records(document: Any) -> Any:
