@@ -1,6 +1,6 @@
-"""CCC's published code on songs: its training loop as it is, with a network and datasets for features plugged in.
+"""CCC's published code on songs: its training loop unchanged, with a network and datasets for features plugged in.
 
-The code has neither (it is for CIFAR-10N), so that both are ours, after the paper's words: 128 ReLU units, batch
+The code is for CIFAR-10N and has neither, so both are ours, following the paper: 128 ReLU units, batch
 normalisation, Adam at 10⁻², batches of 128, 200 epochs of which 50 warm up, γ = 0.3, 20 groups, M = 160.
 """
 
@@ -52,7 +52,7 @@ class _Rows:
 
 
 class _Loader:
-    """Batches of rows, as torch's loader gives them, but cut out at once instead of row by row."""
+    """Batches of rows as torch's loader yields them, but sliced at once instead of row by row."""
 
     def __init__(self, dataset: _Rows, batch_size: int, shuffle: bool, **_: Any) -> None:
         self.dataset, self.batch_size, self.shuffle = dataset, batch_size, shuffle
@@ -95,12 +95,12 @@ def accuracies(checkout: Path, train: Songs, valid: Songs, test: Songs, dropout:
         code.set_seed(seed)
         Path(folder, "music").mkdir()
         code.main(argparse.Namespace(**_ARGUMENTS, results_dir=folder))
-    found = np.array(seen).reshape(-1, 2, 2)  # of every epoch, first the test songs, then those of validation
-    return np.column_stack([found[:, 1], found[:, 0, 0]])
+    epochs = np.array(seen).reshape(-1, 2, 2)  # (epochs, test or validation, accuracy and loss)
+    return np.column_stack([epochs[:, 1], epochs[:, 0, 0]])
 
 
 def _network(n_features: int, n_classes: int, dropout: float) -> nn.Module:
-    """Its layers in the network of the papers for these features, normalised as in CoNAL's code."""
+    """Build the papers' network for these features from CCC's layers, normalised as in CoNAL's code."""
     layers = importlib.import_module("model.modules")
 
     class Network(layers.MetaModule):  # type: ignore[misc,name-defined]
@@ -118,7 +118,7 @@ def _network(n_features: int, n_classes: int, dropout: float) -> nn.Module:
 
 
 def _noting(evaluate: Callable[..., tuple[float, float, float]], seen: list[tuple[float, float]]) -> Callable[..., Any]:
-    """Its evaluation of the mean of both models, which notes accuracy and loss."""
+    """Wrap CCC's evaluation of the mean of both models to record accuracy and loss."""
 
     def noted(*args: Any) -> tuple[float, float, float]:
         first, second, accuracy = evaluate(*args)
@@ -136,7 +136,7 @@ def _silent() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_cuda() -> Iterator[None]:
-    """It moves tensors to a GPU by name; here they stay."""
+    """Keep tensors on the CPU: CCC's code calls `.cuda()`."""
     kept = torch.Tensor.cuda, nn.Module.cuda
     torch.Tensor.cuda = nn.Module.cuda = lambda self, *_, **__: self  # type: ignore[method-assign,assignment]
     try:

@@ -34,13 +34,13 @@ def accuracies(crowd: CrowdDataset, name: str) -> FloatArray:
 
 
 def crowds() -> dict[str, Callable[[int], CrowdDataset]]:
-    """Crowds by a seed."""
+    """Kind of crowd -> function of a seed."""
     made = {kind: lambda seed, k=kind: simulated(k, seed) for kind in INDEPENDENT | DEPENDENT}
     return made | kinds()
 
 
 def row(name: str, table: FloatArray) -> FloatArray:
-    """Print the row of a kind; returns what `auto` gains by the new one, and (2,) how far both are from the best."""
+    """Print the row of a kind; return the gain of `auto` by the new one, and (2,) the distances of both to the best."""
     best = table[:, :-3].mean(0).max()
     cells = [f"{x:.1f}" for x in (best, *table[:, -3:].mean(0))]
     gain = difference(table[:, -1], table[:, -2]) if len(table) > 1 else f"{table[0, -1] - table[0, -2]:+.1f}"

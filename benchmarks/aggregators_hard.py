@@ -1,4 +1,4 @@
-"""Who is right where votes are wrong together? `item-response` against the other aggregators on hard crowds.
+"""`item-response` against the other aggregators on hard crowds, where votes are wrong together.
 
 ``python -m benchmarks.aggregators_hard [CROWDS] [FIRST SEED]``: mean accuracies in % over 10 crowds of each kind by
 default. Kinds: the honest crowds of `testkit.planted`; the unequal ones of `benchmarks.mistakes`, where most labels
@@ -24,7 +24,7 @@ NAMES = ("majority-vote", "dawid-skene", "one-coin", "glad", "mace", "pooled-daw
 
 
 def kinds() -> dict[str, Callable[[int], CrowdDataset]]:
-    """Crowds by a seed."""
+    """Kind of crowd -> function of a seed."""
     made: dict[str, Callable[[int], CrowdDataset]] = {
         name: lambda seed, s=settings: honest_crowd(seed, **s) for name, settings in HONEST.items()
     }

@@ -124,9 +124,9 @@ def memory_of(name: str, n_annotations: str, workers: str) -> float:
     return (resident("VmHWM") - before) / 1024
 
 
-def resident(what: str) -> int:
+def resident(key: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(what)).split()[1])
+    return int(next(line for line in lines if line.startswith(key)).split()[1])
 
 
 def child(*arguments: str) -> str:
@@ -149,9 +149,9 @@ def codes(dataset: cc.CrowdDataset, labels: np.ndarray) -> np.ndarray:
     return np.array([number.get(label, -1) for label in labels])
 
 
-def verdict(what: str, bound: float, measured: float, more: bool) -> None:
+def verdict(claim: str, bound: float, measured: float, more: bool) -> None:
     met = measured >= bound if more else measured <= bound
-    print(f"    {'met' if met else 'NOT MET'}: {'at least' if more else 'at most'} {bound:g} {what}: {measured:.3g}")
+    print(f"    {'met' if met else 'NOT MET'}: {'at least' if more else 'at most'} {bound:g} {claim}: {measured:.3g}")
 
 
 if __name__ == "__main__":

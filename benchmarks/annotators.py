@@ -1,13 +1,13 @@
 """The annotators' page on a crowd of CIFAR-10H's size, and whether its tests of pairs keep their promises.
 
 1. Time: 2,571 workers and 514,200 annotations. Claims: confusions, distances (mean squared), order, groups, figure
-   and its JSON together in under 1 s, the JSON under 3 MB. Beside it SciPy's `cdist` for the distances, which
-   is what a plain implementation would call; the other kinds, pairs, quality and what-if stand without a claim.
+   and its JSON together in under 1 s, the JSON under 3 MB. Beside it SciPy's `cdist` for the distances, which a
+   plain implementation would call; the other kinds, pairs, quality and what-if are timed without a claim.
 2. Order: SciPy's `optimal_leaf_ordering` against ours on 300 workers. Claim: ours is never longer.
 3. Pairs: workers who err independently, each in their own way. Claim: the share of crowds with any pair at
    q <= 0.05 (every discovery is false there) is at most 5 % plus two standard errors of the simulation, for the
    plain null and for the one beyond shared mistakes, the latter also with hard tasks that mislead everyone alike.
-   The power to find a worker who copies another stands without a claim.
+   The power to find a worker who copies another is printed without a claim.
 4. Bits per label of workers who guess: the plain estimate against the adjusted one, which must be nearer to 0.
 """
 
@@ -64,7 +64,7 @@ def independent(design: tuple[int, int, int, int], hard: float, rng: np.random.G
 
 
 def with_copier(dataset: CrowdDataset) -> CrowdDataset:
-    """Worker 1 says on every task that worker 0 did, too, what worker 0 said."""
+    """Let worker 1 repeat the label of worker 0 on every task of both."""
     label = dataset.label.copy()
     source = dict(zip(dataset.task[dataset.worker == 0], dataset.label[dataset.worker == 0], strict=True))
     for j in np.flatnonzero(dataset.worker == 1):

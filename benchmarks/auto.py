@@ -1,9 +1,8 @@
-"""Where `auto` gains, ties and loses against the methods it chooses from, and others.
+"""Gains, ties and losses of `auto` against the methods it chooses from, and others.
 
     CROWDCORE_DATA=<folder with leaves, mnist, …> python -m benchmarks.auto [seeds] [set …] [--gold | --none]
 
-Seeds are their number, the first ones, or which, as in `5000,5001`. Each crowd is told on stderr as soon as it is
-measured.
+Seeds: how many, from 0 on, or a list as in `5000,5001`. Each crowd is reported on stderr as soon as it is measured.
 
 Sets: simulated features with CoNAL's, Tanno's and CCC's crowds, among them those where clusters of features do not
 follow classes; MNIST and Fashion-MNIST under the same crowds; `leaves` in folds. Every seed is another crowd on other
@@ -88,8 +87,8 @@ def skilled(seed: int, source: CrowdDataset, **settings: object) -> CrowdDataset
 def alike(seed: int, source: CrowdDataset, share: float = 0.6, n_examples: int = 3) -> CrowdDataset:
     """Mistakes of a task are shared, and its features foretell them.
 
-    A share of the labels are what the task looks like to everyone: the class of the nearest of a few examples that
-    all have in mind. The other labels are the worker's own.
+    A share of the labels are what the task looks like to everyone: the class of the nearest of a few shared
+    examples. The other labels are the worker's own.
     """
     crowd, rng = skilled(seed, source, skill=0.5, n_workers=5), np.random.default_rng(seed)
     x, label = np.asarray(source.features[np.arange(source.n_tasks)], np.float64), crowd.label.copy()
@@ -156,8 +155,8 @@ SETS: dict[str, Callable[[int], CrowdDataset]] = {
 GOLD = {"gold": "gold", "no gold": "none"}
 
 
-def told(name: str, gold: str, seed: int) -> tuple[dict[str, float], np.ndarray, float]:
-    """What one crowd has, also written to stderr."""
+def measured(name: str, gold: str, seed: int) -> tuple[dict[str, float], np.ndarray, float]:
+    """Return the accuracies of one crowd, and report them on stderr."""
     by_method, weight, seconds = accuracies(SETS[name](seed), GOLD[gold])
     words = ", ".join(f"{method} {accuracy:.2f}" for method, accuracy in by_method.items())
     shares = " ".join(f"{share:.2f}" for share in weight)
@@ -166,7 +165,7 @@ def told(name: str, gold: str, seed: int) -> tuple[dict[str, float], np.ndarray,
 
 
 def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], np.ndarray, float]:
-    """Test accuracy in percent of every method and of auto; what auto gives each to weigh; its seconds."""
+    """Test accuracy in percent of every method and of auto; the weights that auto gives them; its seconds."""
     accuracies = {
         method: 100 * float(train_as(crowd, method, select_on=select_on, **SETTINGS).accuracy(ensemble=True)[0])
         for method in METHODS
@@ -194,7 +193,7 @@ def main() -> None:
     for name in names:
         for gold in golds:
             try:
-                runs = [told(name, gold, seed) for seed in which]
+                runs = [measured(name, gold, seed) for seed in which]
             except DataError as error:
                 print(f"| {name} | not measured: {error} |")
                 break

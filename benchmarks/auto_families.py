@@ -1,4 +1,4 @@
-"""Where `auto` gains and loses on three families of features that no choice of its design was made on.
+"""Gains and losses of `auto` on families of features that no choice of its design was made on.
 
     python -m benchmarks.auto_families [seed …] [--gold | --none] [family …] [--kept=FILE]
 
@@ -6,8 +6,8 @@ Families: sparse counts of words, weak texts (TF-IDF and singular vectors), uneq
 heavy tails, and a curved surface with a crowd of its own, whose generator nothing was tuned on. Of each family every
 seed is another set of tasks; its last two bits choose the crowd of the first three: independent skills, mistakes that
 most workers share, lookalikes on the hardest tasks, or experts, spammers, two adversaries and copiers. Workers' volumes
-are log-normal. Test accuracy is that of the mean of two replicas; seconds are of processor time. The file keeps what
-was measured: a second run goes on where the first one stopped.
+are log-normal. Test accuracy is that of the mean of two replicas; seconds are of processor time. The file keeps the
+measurements: a second run continues where the first one stopped.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def surface(rng: np.random.Generator) -> tuple[FloatArray, IntArray, IntArray, I
     order = ((place[:, None] - centre) ** 2).sum(2).reshape(_N, 3, 4).min(1).argsort(1)
     gold, beyond = order[:, 0], order[:, 1]
     x = np.tanh(place @ rng.normal(size=(3, 24)) + 0.5 * rng.normal(size=24)) + 0.25 * rng.normal(size=(_N, 24))
-    task, worker = asked(rng)
+    task, worker = annotated(rng)
     edge = np.log(np.sqrt(distance[:, 1]) - np.sqrt(distance[:, 0]) + 1e-3) + 2
     right = rng.random(len(task)) < 1 / (1 + np.exp(-(rng.normal(0.6, 0.8, N_WORKERS)[worker] + 0.7 * edge[task])))
     wrong = np.where(rng.random(len(task)) < 0.7, beyond[task], (gold[task] + rng.integers(1, 4, len(task))) % 4)
@@ -95,7 +95,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator], tuple[FloatArray, IntArray]]
 BLIND = "curved surface"
 
 
-def asked(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def annotated(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Task and worker of each annotation: two or three workers a training task, with log-normal volumes."""
     volume = np.log(rng.lognormal(0, 0.8, N_WORKERS))
     order = np.argsort(-(volume + rng.gumbel(size=(N_TRAIN, N_WORKERS))), 1)
@@ -105,7 +105,7 @@ def asked(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
 
 def labels(rng: np.random.Generator, kind: str, x: FloatArray, gold: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Task, worker and label of each annotation of one of the `CROWDS`."""
-    task, worker = asked(rng)
+    task, worker = annotated(rng)
     c = int(gold.max()) + 1
     skill = rng.beta(4, 2.5, N_WORKERS)
     if kind == "roles":

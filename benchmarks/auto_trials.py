@@ -1,11 +1,11 @@
-"""What the trials of `auto` find where no task has gold, and how far it can be trusted.
+"""Trials of `auto` where no task has gold: their scores and choice, and how far these can be trusted.
 
     CROWDCORE_DATA=<folder with labelme, music, …> python -m benchmarks.auto_trials [seed …] [set …]
 
-Sets are `labelme`, `music`, and those of `benchmarks.auto`, each seed another crowd (default 2000, which nothing was
-settled on). Judged by gold of training tasks, which no method sees, and out of fold: no test labels. Calibration errors
-of the candidates are those of what they were trained to say, and at the power that `auto` raises it to; η is the share
-of pairs of labels of one task that agree beyond independent mistakes; *doubt* is what `auto` says of its choice.
+Sets are `labelme`, `music`, and those of `benchmarks.auto`, each seed another crowd (default 2000, which no choice was
+made on). Judged by gold of training tasks, which no method sees, and out of fold: no test labels. Calibration errors of
+the candidates are those of their probabilities as trained, and at the power that `auto` raises them to; η is the share
+of pairs of labels of one task that agree beyond independent mistakes; *doubt* is the warning of `auto` on its choice.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Watched(Trials):
         return super()._scores(tried, folds)
 
 
-def crowds(asked: list[str], seeds: list[int]) -> Iterator[tuple[str, CrowdDataset, dict[str, Any]]]:
-    """Name, crowd and settings of the trainer."""
-    for name in (name for name in REAL if name in asked or not asked):
+def crowds(words: list[str], seeds: list[int]) -> Iterator[tuple[str, CrowdDataset, dict[str, Any]]]:
+    """Yield name, crowd and settings of the trainer."""
+    for name in (name for name in REAL if name in words or not words):
         yield name, load_dataset(name), HEAD
     given = {k: v for k, v in SETTINGS.items() if k in TrainSettings.model_fields}
     for name in SETS:
-        if name != "leaves" and (any(a in name for a in asked) or not asked):
+        if name != "leaves" and (any(word in name for word in words) or not words):
             for seed in seeds:
                 yield f"{name} ({seed})", SETS[name](seed), given
 

@@ -1,4 +1,4 @@
-"""Files that unfold to gigabytes: each is refused in one sentence, and its reader never grows; then what safety costs.
+"""Files that unfold to gigabytes: each is refused in one sentence, and its reader never grows; then the cost of safety.
 
     CROWDCORE_DATA=… python -m benchmarks.bombs
 
@@ -33,7 +33,7 @@ def zip_of_zeros(path: Path) -> Path:
 
 
 def csv_of_names(path: Path) -> Path:
-    """43 MB of names that are all different: nothing but reading it tells."""
+    """43 MB of distinct names, which show only when it is read."""
     with path.open("w") as file:
         file.write("task,worker,label\n")
         for n in range(1_000_000):

@@ -1,11 +1,11 @@
-"""CCC on Music: which settings, and what is it beside a crowd layer? Chosen on training songs, never on those of test.
+"""CCC on Music: settings chosen on training songs, never on test songs, and CCC beside a crowd layer.
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.ccc_music [test] [splits] [row …]
 
 In every split another 140 of the 700 training songs judge, and 56 of the other 560 select the epoch, as the songs held
 out do in `benchmarks.learning_labelme`. All rows of `SETTINGS` meet the same splits and seeds. Printed are means ±
 standard deviations of the accuracy over the splits, at the epoch selected, at the last and at the best, then those of
-each split; and what the row comes to that has the best validation accuracy. With `test` the 300 songs of the test split
+each split; and the result of the row with the best validation accuracy. With `test` the 300 songs of the test split
 judge, as in `benchmarks.learning_labelme`: to report a row, not to choose one.
 """
 

@@ -1,4 +1,4 @@
-"""How often do the pages say of an honest crowd what is not so, one function per claim?
+"""False claims that the pages make of honest crowds, one function per claim.
 
 Honest crowds (`testkit.planted`): everybody knows something, nobody copies, drifts or pushes a mistake, and wrong
 labels fall on the wrong classes at random or on a foil of the task's own. So every worker who is accused, every shared
@@ -53,7 +53,7 @@ def trained(view: View) -> bool:
 
 def shared(view: View) -> bool:
     """Shared mistakes: workers share a mistake beyond chance."""
-    return bool(verdicts.is_shared(verdicts.shared(view)).any())
+    return bool(verdicts.guideline_cells(view).any())
 
 
 def pairs(view: View) -> bool:
@@ -66,13 +66,12 @@ def in_groups(view: View) -> bool:
     return bool(coordinated.coordinated(view).groups)
 
 
-def told_of_one(view: View) -> bool:
+def one_worker(view: View) -> bool:
     """One worker: a shared confusion, or answers that became faster, slower or too fast."""
     speed = worker_page.worker_speed(view).table
-    unusual = any(column in speed and speed[column].any() for column in ("too_fast",))
+    too_fast = "too_fast" in speed and speed["too_fast"].any()
     changed = "changed after" in speed and speed["changed after"].notna().any()
-    several = any(worker_page.shared_confusion(view, r) is not None for r in range(len(view.workers)))
-    return bool(unusual or changed or several)
+    return bool(too_fast or changed or verdicts.common_confusions(view))
 
 
 def set_apart(view: View) -> bool:
@@ -89,22 +88,22 @@ CLAIMS: dict[str, Callable[[View], bool]] = {
     claim.__name__.replace("_", " "): claim
     for claim in (
         *(removed, together, drifts, trained, shared, pairs),
-        *(in_groups, told_of_one, set_apart, rules_failed),
+        *(in_groups, one_worker, set_apart, rules_failed),
     )
 }
 ROUNDS = "two rounds"
 UNEQUAL = {f"{design}, {tasks}": (PAIRS[design], TASKS[tasks]) for design in PAIRS for tasks in TASKS}
 
 
-def claims(kind: str, seed: int, reference: str, asked: tuple[str, ...]) -> list[bool]:
-    """Whether each claim is made of one crowd; the last one, whether its two rounds differ."""
+def claims(kind: str, seed: int, reference: str, names: tuple[str, ...]) -> list[bool]:
+    """Evaluate each claim on one crowd; the last one is that its two rounds differ."""
     if kind in HONEST:
         crowd = honest_crowd(seed, **HONEST[kind])
     else:
         crowd = unequal(*UNEQUAL[kind], np.random.default_rng(seed))
     view = exhibits.view(crowd, reference)
-    made = [CLAIMS[name](view) for name in asked if name in CLAIMS]
-    if ROUNDS in asked:
+    made = [CLAIMS[name](view) for name in names if name in CLAIMS]
+    if ROUNDS in names:
         made.append(bool(analysis.rounds(two_rounds(seed, "tasks", HONEST[kind]), reference, by="round").alarm))
     return made
 
@@ -113,9 +112,9 @@ def main() -> int:
     numbers = [int(word) for word in sys.argv[1:3]]
     crowds, first = [*numbers, *(50, 0)[len(numbers) :]]
     every = (*CLAIMS, ROUNDS)
-    very = "unequal" in sys.argv[3:]
-    kinds = [*UNEQUAL] if very else [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
-    names = tuple(name for name in every if name in sys.argv[3:]) or every[: -1 if very else None]
+    is_unequal = "unequal" in sys.argv[3:]
+    kinds = [*UNEQUAL] if is_unequal else [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
+    names = tuple(name for name in every if name in sys.argv[3:]) or every[: -1 if is_unequal else None]
     references = [word for word in sys.argv[3:] if word not in ("unequal", *HONEST, *every)] or ["auto"]
     print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(names) + " |")
     print("|---|---|" + "--:|" * len(names))

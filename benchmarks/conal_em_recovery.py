@@ -1,10 +1,10 @@
-"""What CoNAL-EM recovers of the common confusion, and of groups, on crowds simulated with CoNAL's noise.
+"""Recovery of the common confusion, and of groups, by CoNAL-EM on crowds simulated with CoNAL's noise.
 
 ``python -m benchmarks.conal_em_recovery [seeds]``: CoNAL's "Synthetic" (8,000 annotated tasks, 6 classes, 30 workers,
 3 labels a task), common and individual strength 0.7, half of the labels from the common confusion. The mean squared
-error of the common confusion is compared with that of two averages over workers: of Dawid–Skene's confusions (what one
-would do without the model), and of the confusions counted against the hidden truth (the same without any mistaken
-label: what is left is the missing decomposition).
+error of the common confusion is compared with that of two averages over workers: of Dawid–Skene's confusions (the
+choice without the model), and of the confusions counted against the hidden truth (the same with the truth known: the
+remaining error is that of not decomposing).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def groups(pattern: str, seeds: int) -> None:
 
 
 def grid(seeds: int) -> None:
-    """Where the split gets hard: other strengths and proportions, both patterns; medians."""
+    """Print medians over other strengths and proportions, where the split gets hard; both patterns."""
     print("\nstrength  proportion   Dawid–Skene mean   gold mean   CoNAL-EM   (medians over both patterns)")
     for strength in (0.4, 0.6, 0.8):
         for proportion in (0.3, 0.5, 0.7):
@@ -101,8 +101,8 @@ def fitted(crowd: cc.CrowdDataset) -> tuple[float, cc.aggregation.AggregationRes
     return error(np.nanmean(plain, axis=0), crowd), result, error(np.nanmean(counted, axis=0), crowd)
 
 
-def error(found: np.ndarray, crowd: cc.CrowdDataset) -> float:
-    return float(((found - crowd.truth.common_confusion) ** 2).mean())
+def error(estimate: np.ndarray, crowd: cc.CrowdDataset) -> float:
+    return float(((estimate - crowd.truth.common_confusion) ** 2).mean())
 
 
 def accuracy(labels: np.ndarray, crowd: cc.CrowdDataset) -> float:
@@ -124,8 +124,8 @@ def merged(halves: list[cc.CrowdDataset]) -> cc.CrowdDataset:
     )
 
 
-def verdict(what: str, bound: float, measured: float) -> None:
-    print(f"  {'met' if measured >= bound else 'NOT MET'}: at least {bound:g} {what}; measured {measured:.3g}")
+def verdict(claim: str, bound: float, measured: float) -> None:
+    print(f"  {'met' if measured >= bound else 'NOT MET'}: at least {bound:g} {claim}; measured {measured:.3g}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Are the sentences true? Crowds whose truth is known go in; every sentence that pages conclude of them is scored.
+"""Are the pages' conclusions true? Every sentence on crowds whose truth is known is scored.
 
 The sentences come from the exhibits that pages, commands and the report show: the action list (`exhibits.verdicts`),
 pairs, groups, and who gets no tasks next. Kinds of crowds are in `testkit.known_truth`; each is judged with gold, and
 without by `auto` and by votes.
 
 ``python -m benchmarks.conclusions [--crowds N] [--first SEED] [--kind WORDS] [--reference NAME …] [--jobs N] [--out
-FILE]`` prints three tables, or writes them as Markdown: what is said of honest workers, what is said of planted ones,
-and how sure labels are. It ends with 1 if a bound is missed: if so many crowds beyond it had less than 2.5 % chance.
+FILE]`` prints three tables, or writes them as Markdown: sentences on honest workers, sentences on planted ones, and
+how sure labels are. It exits with 1 if a bound is missed: if so many crowds beyond it had less than 2.5 % chance.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ POWER = {
 
 @dataclass(frozen=True)
 class Score:
-    """What was concluded of one crowd.
+    """Scores of the conclusions about one crowd.
 
     Attributes:
-        removed, together, falls, weak, trained: whether this is said of an honest worker.
+        removed, together, falls, weak, trained: whether an honest worker gets this verdict.
         accused: whether any page accuses an honest worker of guessing, acting with others or falling.
         trained_all, trained_false: sentences "train", and those that the true classes contradict.
         carriers_blamed: whether a carrier of the guideline's mistake is accused or told to train on it; NaN without.
         cell_found: whether the guideline's mistake is on the list; NaN without.
         cells_all, cells_false: mistakes on the list, and those that are not the guideline's.
-        named: what was planted -> whether all its workers are named for it; an adversary may be told to train.
+        named: planted pattern -> whether all its workers are named for it; an adversary may be told to train.
         praised: whether a planted worker of great effect is trusted; NaN without.
         suspect_trusted: whether anybody is trusted whose fall has p < .05, uncorrected.
         sure_all, sure_right: labels said with P ≥ .99, and those of them that are true.
@@ -146,7 +146,7 @@ def score(known: Known, reference: str) -> Score:
         float("nan") if known.shared is None else float(known.shared in listed),
         len(listed),
         len(listed - {known.shared}),
-        {what: bool(named_for[what][list(members)].all()) for what, members in roles.items()},
+        {pattern: bool(named_for[pattern][list(members)].all()) for pattern, members in roles.items()},
         float(judged.verdict[planted].tolist().count("trust") > 0)
         if planted and known.effect >= GREAT
         else float("nan"),
@@ -160,10 +160,10 @@ def score(known: Known, reference: str) -> Score:
 
 
 def _contradicted(known: Known, worker: int, true: int, given: int) -> bool:
-    """Whether the true classes speak against "this worker confuses these classes".
+    """Return whether the true classes contradict "this worker confuses these classes".
 
-    They do where the share is below the one that pages speak of by more than two standard errors, or not above that of
-    the other workers.
+    They do where the worker's share is more than two standard errors below the one that pages claim, or no larger
+    than that of the other workers.
     """
     if true < 0:
         return False
@@ -176,7 +176,7 @@ def _contradicted(known: Known, worker: int, true: int, given: int) -> bool:
 
 
 def run(kind: str, reference: str, seed: int) -> Score:
-    """One crowd of a kind, scored by one reference."""
+    """Make one crowd of a kind, and score it by one reference."""
     make = HONEST.get(kind) or PLANTED[kind]
     return score(make(np.random.default_rng([seed, len(kind)])), reference)
 
@@ -231,21 +231,21 @@ accused), or to be weak. *Train*: sentences that the true classes contradict. *W
 is called the guideline's that is not. *Praised*: crowds in which a planted worker whose plan spoils 20 % of the labels
 or more is trusted. A bound counts as missed if so many crowds beyond it had less than 2.5 % chance."""
 Rows = dict[tuple[str, str], list[Score]]
-Found = tuple[list[str], list[str]]
+Table = tuple[list[str], list[str]]
 
 
 def _is_over(count: float, bound: float, n: float) -> bool:
     return bool(binom.sf(count - 1, n, bound) < UNLIKELY)
 
 
-def honest_table(rows: Rows) -> Found:
-    """What is said of honest workers, as shares of crowds; "train" and the guideline as shares of sentences."""
+def honest_table(rows: Rows) -> Table:
+    """Table of sentences on honest workers, as shares of crowds; "train" and the guideline as shares of sentences."""
     head = "accused | removed | together | falls | weak | train, false | guideline, false | wrong cells | carriers"
     lines, missed = [f"| crowds | reference | {head} |", "|---|---|" + "--:|" * 9], []
     for (kind, reference), scores in rows.items():
         n, where = len(scores), f"{kind}, {reference}"
         shares = [
-            np.mean([getattr(s, what) for s in scores]) for what in ("accused", "removed", "together", "falls", "weak")
+            np.mean([getattr(s, name) for s in scores]) for name in ("accused", "removed", "together", "falls", "weak")
         ]
         values = {
             "train": (sum(s.trained_false for s in scores), sum(s.trained_all for s in scores)),
@@ -261,28 +261,28 @@ def honest_table(rows: Rows) -> Found:
             **({"carriers blamed": np.nanmean(carriers)} if guided else {"wrong cells": wrong}),
         }
         missed += [f"{w} {share:.2f} ({where})" for w, share in crowds.items() if _is_over(share * n, MOST[w], n)]
-        for what, (false, every) in values.items():
-            if (what == "train" or guided) and _is_over(false, MOST_FALSE[what], every):
-                missed.append(f"{what} {false} of {every} false ({where})")
+        for sentence, (false, every) in values.items():
+            if (sentence == "train" or guided) and _is_over(false, MOST_FALSE[sentence], every):
+                missed.append(f"{sentence} {false} of {every} false ({where})")
     return lines, missed
 
 
-def planted_table(rows: Rows) -> Found:
-    """What is said of planted workers, as shares of crowds."""
+def planted_table(rows: Rows) -> Table:
+    """Table of sentences on planted workers, as shares of crowds."""
     head = "named for it | guideline found | praised | trusted though p < .05"
     lines, missed = [f"| planted | reference | {head} |", "|---|---|---|--:|--:|--:|"], []
     for (kind, reference), scores in rows.items():
         if kind not in PLANTED:
             continue
         n, where = len(scores), f"{kind}, {reference}"
-        named = {what: sum(s.named[what] for s in scores) for what in scores[0].named}
+        named = {pattern: sum(s.named[pattern] for s in scores) for pattern in scores[0].named}
         praised, suspect = [s.praised for s in scores], sum(s.suspect_trusted for s in scores)
-        cells = ", ".join(f"{what} {count / n:.2f}" for what, count in named.items())
+        cells = ", ".join(f"{pattern} {count / n:.2f}" for pattern, count in named.items())
         mean = _mean([s.cell_found for s in scores])
         lines.append(f"| {kind} | {reference} | {cells} | {mean} | {_mean(praised)} | {suspect / n:.2f} |")
-        for (of, what), least in POWER.items():
-            if of == kind and binom.cdf(named[what], n, least) < UNLIKELY:
-                missed.append(f"{what} named {named[what] / n:.2f} ({where})")
+        for (of, pattern), least in POWER.items():
+            if of == kind and binom.cdf(named[pattern], n, least) < UNLIKELY:
+                missed.append(f"{pattern} named {named[pattern] / n:.2f} ({where})")
         if not np.isnan(praised).all() and _is_over(float(np.nansum(praised)), MOST["praised"], n):
             missed.append(f"praised {np.nanmean(praised):.2f} ({where})")
         if suspect:
@@ -290,13 +290,13 @@ def planted_table(rows: Rows) -> Found:
     return lines, missed
 
 
-def sure_table(rows: Rows) -> Found:
-    """Labels said with P ≥ .99, and wrong labels among the first to relabel."""
+def sure_table(rows: Rows) -> Table:
+    """Table of labels with P ≥ .99, and of wrong labels among the first to relabel."""
     head = "P ≥ .99, right | wrong labels | of these among the first to relabel | by auto"
     lines, missed = [f"| crowds | reference | {head} |", "|---|---|--:|--:|--:|--:|"], []
     for (kind, reference), scores in rows.items():
         sure, right = sum(s.sure_all for s in scores), sum(s.sure_right for s in scores)
-        wrong, ours, auto = (sum(getattr(s, what) for s in scores) for what in ("wrong", "relabel", "by_auto"))
+        wrong, ours, auto = (sum(getattr(s, name) for s in scores) for name in ("wrong", "relabel", "by_auto"))
         share = right / sure if sure else float("nan")
         relabel = f"{wrong:,} | {ours:,} | {auto:,}" if reference == "auto" else "– | – | –"
         lines.append(f"| {kind} | {reference} | {share:.3f} | {relabel} |")

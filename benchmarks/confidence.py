@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.confidence [CROWDS] [FIRST SEED] [--out FILE]`` fits six aggregators to crowds of each kind of
 `testkit.crowds`, `testkit.known_truth` (honest), `benchmarks.aggregators_hard`, and to panels of judges who err
-together; ``python -m benchmarks.confidence real [NAME …]`` to datasets with gold. Tables: how often the guard speaks
-(`aggregation.confidence`), without gold and with gold for a fifth of the tasks, by how much more a fit says than is
-right; then by kind and aggregator how many labels said with P ≥ .99 are right, and the expected calibration error, as
-fitted, tempered without gold, and calibrated on a fifth of the gold, each judged by the gold of the other tasks.
+together; ``python -m benchmarks.confidence real [NAME …]`` to datasets with gold. Tables: how often the guard warns
+(`aggregation.confidence`), without gold and with gold for a fifth of the tasks, by the excess of a fit's confidence
+over its accuracy; then by kind and aggregator the accuracy of labels with P ≥ .99, and the expected calibration error,
+as fitted, tempered without gold, and calibrated on a fifth of the gold, each judged by the gold of the other tasks.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ HOW = ("as fitted", "tempered", "by gold")
 
 
 class Row(NamedTuple):
-    """One fit: what it says more than is right, whether the guard speaks without and with gold, and per `HOW`.
+    """One fit: its excess confidence, whether the guard warns without and with gold, and its calibration per `HOW`.
 
     Attributes:
         gap: mean confidence minus share of right labels, of the tasks whose gold judges.
         speaks: (2,) without and with gold.
-        sure, right: (3,) labels said with P ≥ .99, and those of them that are right.
+        sure, right: (3,) labels with P ≥ .99, and those of them that are right.
         error: (3,) expected calibration errors.
     """
 
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 def measured(crowd: CrowdDataset, name: str, seed: int) -> Row | None:
-    """A fit, judged by the gold that was not shown; None where a class is lost, which another guard says."""
+    """Judge a fit by the gold that was not shown; None where a class is lost, which another guard reports."""
     fit = aggregation.get(name).fit(crowd)
     if fit.collapsed or any("is all but lost" in note or "is inflated" in note for note in fit.notes):
         return None
@@ -80,7 +80,7 @@ def measured(crowd: CrowdDataset, name: str, seed: int) -> Row | None:
 
 
 def crowds() -> Mapping[str, Callable[[int], CrowdDataset]]:
-    """Crowds with gold by a seed."""
+    """Kind of crowd with gold -> function of a seed."""
 
     def known(make: Callable[[np.random.Generator], Known], seed: int) -> CrowdDataset:
         crowd = make(np.random.default_rng(seed))
@@ -99,7 +99,7 @@ def crowds() -> Mapping[str, Callable[[int], CrowdDataset]]:
 
 
 def guard_table(rows: Mapping[tuple[str, str], list[Row]]) -> list[str]:
-    """How often the guard speaks, by the gap."""
+    """Table of how often the guard warns, by the gap."""
     words = [f"{low:.2f} to {high:.2f}" for low, high in itertools.pairwise(GAPS)]
     words[0], words[-1] = "up to 0.05", "0.15 and more"
     lines = [
@@ -120,7 +120,7 @@ def guard_table(rows: Mapping[tuple[str, str], list[Row]]) -> list[str]:
 
 
 def sure_table(rows: Mapping[tuple[str, str], list[Row]]) -> list[str]:
-    """Labels said with P ≥ .99, and calibration errors; a kind is listed where fewer than 95 % of these are right."""
+    """Table of labels with P ≥ .99 and calibration errors, for the kinds where fewer than 95 % of these are right."""
     lines = [
         "| crowds | aggregator | " + " | ".join(f"P ≥ .99 right, {how}" for how in HOW) + " | error | | |",
         "|---|---|--:|--:|--:|--:|--:|--:|",

@@ -4,8 +4,8 @@ Honest crowds are those of `testkit.planted` (unequal skills, unequal difficulty
 with CoNAL's common confusion that workers share to different degrees, and crowds in which every worker takes each class
 for another one of the own. Claim: at the level of the pages (5/9 of 5 %) at most 5 % of honest crowds of each kind hold
 a group (two standard errors of the simulation are granted). Attacks: k workers (the leader included) copy a leader,
-push class 0 to class 1, or imitate the common confusion, at a rate. The table says what share of them is in the group
-with most of them, and in how many crowds an honest worker is in a group (the worst column).
+push class 0 to class 1, or imitate the common confusion, at a rate. The table has the share of them in the group with
+most of them, and the share of crowds with an honest worker in a group (the worst column).
 
 ``python -m benchmarks.coordinated [CROWDS] [FIRST SEED]``; 50 honest crowds of each kind by default, and half as many
 of each attack. ``python -m benchmarks.coordinated CROWDS SEED "2 classes"`` attacks only crowds of that kind, and names
@@ -33,7 +33,7 @@ SIZES, RATES = (2, 3, 5, 8), (0.9, 0.5)
 
 
 def honest(seeds: range, references: Sequence[str]) -> float:
-    """Print how often somebody is named in honest crowds; the worst share."""
+    """Print how often a worker is named in honest crowds; return the worst share."""
     kinds: dict[str, Callable[[int], CrowdDataset]] = {
         kind: lambda seed, s=settings: honest_crowd(seed, **s) for kind, settings in HONEST.items()
     }
@@ -56,7 +56,7 @@ def honest(seeds: range, references: Sequence[str]) -> float:
 
 
 def attacked(seeds: range, kinds: str, references: Sequence[str]) -> None:
-    """Print which share of the attackers is found in the crowds whose name begins like that."""
+    """Print the share of attackers found, in the crowds whose name begins with `kinds`."""
     heads = " | ".join(f"{size} at {100 * rate:.0f} %" for rate in RATES for size in SIZES)
     print(f"\n| {len(seeds)} crowds of each attack | reference | {heads} | honest named |")
     print("|---|---|" + "--:|" * (len(RATES) * len(SIZES) + 1))
@@ -73,7 +73,7 @@ def attacked(seeds: range, kinds: str, references: Sequence[str]) -> None:
 
 
 def large() -> None:
-    """Print how long 300,000 rows take."""
+    """Print the time for 300,000 rows."""
     crowd = simulate.copy_leader(honest_crowd(0, n_tasks=60_000, n_workers=1000, n_classes=8), [1, 2], 0, 0.9)
     analysis.coordinated_workers(honest_crowd(0))  # loads the compiled loops
     began = time.process_time()

@@ -2,8 +2,8 @@
 
 ``CROWDCORE_DATA=… python -m benchmarks.crf [dataset]`` (default: conll_ner) prints a row for each, in %, with the
 objective of CRF-MA, Spearman's correlation of the workers' reliabilities with the F1 of their spans, and processor
-seconds. ``python -m benchmarks.crf simulated`` prints the F1 of both starts on 20 simulated crowds, and
-of what they start from.
+seconds. ``python -m benchmarks.crf simulated`` prints the F1 of both starts on 20 simulated crowds, and of the tags
+they start from.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ CROWDS: dict[str, Callable[..., cc.CrowdDataset]] = {
 
 
 def simulated() -> None:
-    """F1 in % on annotated and on new sentences from both starts, five crowds of a kind; how often BSC-seq's leads."""
+    """Print F1 in % on annotated and new sentences from both starts, five crowds a kind; how often BSC-seq's leads."""
     starts = "from votes | from bsc-seq | leads"
     print(f"| crowd | majority vote | bsc-seq | CRF-MA {starts} | new: {starts} |\n{9 * '|---'}|")
     for name, make in CROWDS.items():

@@ -3,8 +3,8 @@
 ``pip install python-crfsuite; CROWDCORE_DATA=… python -m benchmarks.crf_library [iterations] [dataset]`` (default: 3,
 conll_ner). Both start from the tags of BSC-seq. A fifth of the tagged sentences lose their tags: ``new`` is the F1 on
 them, judged by their gold, which no model sees. Ours is shown with 10 rounds of L-BFGS at the start and with its
-default. The library learns each sequence ``round(4 γ)`` times, 50 rounds from zero in every iteration, with the prior
-that ours has (c2 = 2: it is the c2 of ``c2 ‖w‖²``, beside data that weigh four times as much).
+default. The library learns each sequence ``round(4 γ)`` times, 50 rounds from zero in every iteration, with our prior
+(c2 = 2 in ``c2 ‖w‖²``, as the data weigh four times as much).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ COPIES, ROUNDS = 4, 50
 
 
 def items(sentences: Sentences, features: IntArray) -> list[Any]:
-    """Of each sentence, the names of its tokens' features, as the library reads them."""
+    """Feature names of each token of each sentence, in the library's format."""
     x = word_matrix(sentences)[:, features]
     tokens = [[str(j) for j in x.indices[a:b]] for a, b in pairwise(x.indptr)]
     return [pycrfsuite.ItemSequence(tokens[a:b]) for a, b in pairwise(sentences.start)]
 
 
 class Library:
-    """CRF-MA of a crowd whose workers tagged whole sentences, with the library's field."""
+    """CRF-MA with the library's field, for workers who tagged whole sentences."""
 
     def __init__(self, crowd: cc.CrowdDataset, file: str) -> None:
         self.crowd, self.file, self.paths = crowd, file, WorkerPaths.of(crowd)
@@ -60,7 +60,7 @@ class Library:
         return np.asarray(share / np.bincount(sentence, share)[sentence])
 
     def iterate(self) -> None:
-        """The field and the reliabilities learn from γ, then γ from them."""
+        """Fit the field and the reliabilities to γ, then γ to them."""
         sentence, worker, n = self.paths.sentence, self.paths.worker, self.crowd.n_workers
         trainer = pycrfsuite.Trainer(verbose=False)
         trainer.select("lbfgs")
@@ -85,7 +85,7 @@ class Library:
         self.share = self.shares(log)
 
     def labels(self, new: IntArray) -> IntArray:
-        """(n_tasks,) by γ where somebody tagged, and by the field in the sentences of the ``new`` tasks."""
+        """(n_tasks,) labels by γ in tagged sentences, and by the field in those of the ``new`` tasks."""
         crowd, paths = self.crowd, self.paths
         labels = np.full(crowd.n_tasks, -1)
         labels[paths.tasks] = paths.per_token(np.eye(crowd.n_classes)[paths.label], self.share).argmax(1)

@@ -87,7 +87,7 @@ def first_heatmap(browser: Browser, script: Path, path: str, **environment: str)
 
 
 def hello_rerun(page: Page, address: str) -> Redraw:
-    """The floor: a click on the button of the hello-world page until its new chart is drawn."""
+    """The floor: from a click on the button of the hello-world page until its new chart is drawn."""
     page.goto(address)
     page.wait_for_selector(".js-plotly-plot .hm", state="attached")
     drawn = "document.querySelector('.gtitle')?.textContent === 'run {}'"
@@ -96,7 +96,7 @@ def hello_rerun(page: Page, address: str) -> Redraw:
 
 
 def cell_click(page: Page, address: str, dataset: str) -> Redraw:
-    """A click on a cell until the sentence about it is there."""
+    """From a click on a cell until the sentence about it appears."""
     classes = load_dataset(dataset).classes
     open_page(page, f"{address}/shared-mistakes?dataset={dataset}&reference=gold&true={classes[0]}&given={classes[1]}")
     heatmap(page).wait_for()
@@ -111,7 +111,7 @@ def cell_click(page: Page, address: str, dataset: str) -> Redraw:
 
 
 def reference_change(page: Page, address: str, dataset: str) -> Redraw:
-    """Choosing another reference until its heatmap is drawn."""
+    """From choosing another reference until its heatmap is drawn."""
     open_page(page, f"{address}/shared-mistakes?dataset={dataset}&reference=gold")
     heatmap(page).wait_for()
     names = ("majority-vote", "dawid-skene", "gold")
@@ -141,7 +141,7 @@ def payload(page: Page, address: str) -> int:
 
 
 def verdict(claim: str, measured: float, bound: float, unit: str) -> None:
-    """One line: the bound, what was measured, and whether it holds."""
+    """Print the bound, the measurement, and whether it holds, in one line."""
     print(f"  {'met    ' if measured <= bound else 'NOT MET'}  {claim}: {measured:.2f} {unit}, bound {bound:.2f}")
 
 

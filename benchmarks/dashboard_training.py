@@ -1,8 +1,8 @@
 """Claim: while a training run uses every core, a click on the app is answered within 300 ms (95th percentile).
 
 Clicks in a real browser on the page that shows the run live and on an analysis page, each timed from the click to
-the frame that shows its effect; beside them, in turn, the floor: a click on a page that does next to nothing. Once
-while nothing trains and once while a run does. Browser, servers and training share the machine.
+the frame that shows its effect; beside them, in turn, the floor: a click on a page that does next to nothing. First
+while nothing trains, then during a run. Browser, servers and training share the machine.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from testkit.steps import open_page
 CLICKS, BOUND = 40, 300.0  # clicks of each kind; milliseconds
 SEEDS, EPOCHS = 5, 1_000_000
 SMOOTH = (3, 5, 9)  # epochs
-# The subtitle of the curves; what the open tab of the form ends with.
+# The subtitle of the curves; the end of the form's open tab.
 LAYOUT = "document.querySelector('.st-key-figure-curves .js-plotly-plot')?._fullLayout"
 CURVE = LAYOUT + "?.meta?.at(-1).includes('mean of {} epochs')"
 SAYS = "document.querySelector('[data-testid=stMain]').innerText.includes('{}')"
 
 
 def curve_change(page: Page, address: str, run: Run) -> Redraw:
-    """Another smoothing until the curves are drawn."""
+    """From choosing another smoothing until the curves are drawn."""
     open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}")
     page.locator(".st-key-figure-curves .js-plotly-plot .main-svg").first.wait_for(timeout=120_000)
 
@@ -48,7 +48,7 @@ def curve_change(page: Page, address: str, run: Run) -> Redraw:
 
 
 def tab_change(page: Page, address: str, run: Run) -> Redraw:
-    """The other form until it is there; the whole page is drawn anew."""
+    """From choosing the other form until it appears; the whole page is drawn anew."""
     open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}&view=Train")
     forms = (("Search settings", "Judged on validation accuracy"), ("Train", "Start 3 runs"))
 
@@ -60,7 +60,7 @@ def tab_change(page: Page, address: str, run: Run) -> Redraw:
 
 
 def trained(workspace: Workspace, dataset: str, epochs: int, until: int) -> Run:
-    """A run that has got as far as that epoch."""
+    """Start a run, and return it once it has reached that epoch."""
     spec = RunSpec(
         dataset=dataset,
         fingerprint=load_dataset(dataset).fingerprint,
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def measure(browser: Browser, floor: str, address: str, dataset: str, run: Run) -> None:
-    """Clicks of each kind, in a tab of their own beside the floor's, and what they took."""
+    """Print the milliseconds of each kind of click, in its own tab beside the floor's."""
     doing = "nothing trains" if run.has_ended else f"{run.spec.method} trains with {SEEDS} seeds"
     print(f"{doing}, {dataset}; 95th percentile (median) of {CLICKS} clicks")
     for name, click in (

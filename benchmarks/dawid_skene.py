@@ -100,7 +100,7 @@ def peak_memory(n_annotations: int) -> tuple[float, float]:
 
 
 def cheap_crowd(n_annotations: int) -> cc.CrowdDataset:
-    """Random labels, made without temporary arrays, so that making them is not what is measured."""
+    """Random labels made without temporary arrays, which would raise the measured peak."""
     rng = np.random.default_rng(0)
     task = np.arange(n_annotations, dtype=np.int32)
     task //= 5
@@ -116,7 +116,7 @@ def peak_kilobytes() -> int:
 
 
 def measure_memory(n_annotations: int) -> None:
-    """Print what `peak_memory` reads."""
+    """Print the two numbers that `peak_memory` reads."""
     model = cc.aggregation.get("dawid-skene", max_iterations=2)
     model.fit(cheap_crowd(LARGE // 10))  # imports and compiled loops
     before = peak_kilobytes()
@@ -133,7 +133,7 @@ def verdict(claim: str, bound: float, measured: float, least: bool) -> None:
 
 
 def compare(n_annotations: int) -> None:
-    """One size: times, equality, floor, memory."""
+    """Print times, equality, floor and memory for one size."""
     dataset = large(n_tasks=n_annotations // 5)
     frame = pd.DataFrame({k: dataset.annotations[k].astype(str) for k in ("task", "worker", "label")})
     print(

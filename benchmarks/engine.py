@@ -23,16 +23,16 @@ CONCLUDING = 8  # threads that our workers have beside their slots
 
 
 def megabytes(workspace: runs.Workspace) -> list[int]:
-    """Of each living process."""
-    found = []
+    """Memory of each living process."""
+    sizes = []
     for pid in processes(workspace):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        found += [round(int(line.split()[1]) / 1024) for line in lines if line.startswith("Pss:")]
-    return found
+        sizes += [round(int(line.split()[1]) / 1024) for line in lines if line.startswith("Pss:")]
+    return sizes
 
 
 def measure_memory() -> bool:
-    """What is left after a run; True when that is at most 200 MB and two processes in the end."""
+    """Print the processes left after a run; return whether they end at most 200 MB and two processes."""
     with tempfile.TemporaryDirectory() as folder, workspace_at(Path(folder)) as workspace:
         run = runs.submit(spec(150), workspace=workspace)
         until(lambda: runs.get_run(run.id, workspace=workspace).epoch > 5, 200, "it trains")
@@ -54,7 +54,7 @@ def task(number: int) -> tuple[float, int, str]:
 
 
 def measure_queue(threads: int) -> None:
-    """When and where tasks begin that wait for the resource of a worker with so many threads."""
+    """Print when and where tasks begin that wait for the slot of a worker with so many threads."""
     make: Any = SpecCluster
     one = {"cls": Nanny, "options": {"nthreads": threads, "resources": {"slot": 1}, "dashboard": False}}
     cluster = make(scheduler={"cls": Scheduler, "options": {"dashboard": False}}, workers={"first": one})

@@ -1,16 +1,16 @@
-"""Are as many labels wrong as Overview expects without gold, and is each as sure as it says?
+"""Are as many labels wrong as Overview expects without gold, and are their probabilities calibrated?
 
 ``python -m benchmarks.expected_wrong [SEEDS] [FIRST SEED]`` makes crowds of each kind of `testkit.crowds`
 (mistakes independent given the class, or not), the honest crowds of `testkit.planted` (tasks of unequal difficulty,
 some with foils) and crowds on tasks with looks of their own, and prints a row for each kind and reference, and for all
 kinds of a group. ``python -m benchmarks.expected_wrong real [NAME …]`` does so on the classification sets with gold.
 
-Wrong: labels that are not the gold ones, as if labels of a task were independent (before), and of Overview. Expected:
-``Σ_i 1 - q_i``, if label and q_i take the labels of a task as independent given its class; as Overview does, with their
-dependence η (`Evidence`); and, of the same labels, by the reference's own posterior, as it is and tempered
-(`aggregation.temper`); by the independent one tempered so; and by the mean of the independent one and the reference's.
-Then η, what it is by gold, and the expected calibration error and the share of right labels among tasks called fine,
-both as if independent, and now.
+Wrong: labels that differ from gold, inferred as if labels of a task were independent (before), and as Overview infers
+them. Expected: ``Σ_i 1 - q_i``, if label and q_i take the labels of a task as independent given its class; with their
+dependence η (`Evidence`), as Overview does; and, of the same labels, by the reference's own posterior, as it is and
+tempered (`aggregation.temper`); by the independent one tempered so; and by the mean of the independent one and the
+reference's. Then η, its value by gold, and the expected calibration error and the share of right labels among tasks
+called fine, both as if independent, and now.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def crowd_with_looks(
 
 
 def measured(crowd: CrowdDataset, reference: str) -> FloatArray:
-    """(14,) the columns of a row."""
+    """(14,) columns of a row."""
     fit = cc.aggregation.get(reference).fit(crowd)
     truth = analysis.resolve_reference(crowd, fit)
     before, now = peer_beliefs(crowd, truth, dependence=0.0), peer_beliefs(crowd, truth)
@@ -87,11 +87,11 @@ def measured(crowd: CrowdDataset, reference: str) -> FloatArray:
     mean = (before.held_out + fit.posterior) / 2
     judged = np.flatnonzero(crowd.annotated & (crowd.gold >= 0))
     at = judged, new.label[judged]
-    wrong = [(found.label != crowd.gold)[judged].sum() for found in (old, new)]
+    wrong = [(verdicts.label != crowd.gold)[judged].sum() for verdicts in (old, new)]
     others = [(1 - q[at]).sum() for q in (now.held_out, fit.posterior, own_tempered, tempered, mean)]
     with_gold = crowd.where((crowd.gold >= 0)[crowd.task])
     by_gold = estimate_dependence(with_gold, np.eye(crowd.n_classes)[crowd.gold])
-    quality = np.transpose([_quality(found, crowd.gold) for found in (old, new)]).ravel()
+    quality = np.transpose([_quality(verdicts, crowd.gold) for verdicts in (old, new)]).ravel()
     return np.array([*wrong, (1 - old.sure[judged]).sum(), *others, now.dependence, by_gold, *quality])
 
 

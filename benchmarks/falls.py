@@ -1,4 +1,4 @@
-"""Is a worker who becomes worse still found where labels come in sessions, and is nobody else named?
+"""Workers who become worse, where labels come in sessions: are they still found, and is nobody else named?
 
 Planted crowds of `testkit.planted`: one worker guesses in the second half of the time. Each worker's labels are cut
 into 1, 2, 4, 10 or 20 sessions, a day apart. Honest crowds: in each session, a worker guesses 0 to 40 % of the labels.

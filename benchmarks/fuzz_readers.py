@@ -1,7 +1,7 @@
 """Mutated files of every format, read by crowdcore and by Python's csv and json (and pyarrow for Parquet).
 
 Claim: no traceback, no hang, and no silent difference in rows, task and worker ids, labels or gold. A file is read (all
-is equal), asked about (something is to be accepted; what is left out is counted) or refused.
+is equal), asked about (something is to be accepted; rows left out are counted) or refused.
 `python -m benchmarks.fuzz_readers [FILES [FIRST_SEED]]`; a seed makes the same file again.
 """
 
@@ -24,9 +24,9 @@ def main() -> int:
     faults: list[str] = []
     start = time.perf_counter()
     with ProcessPoolExecutor() as pool:
-        for part, found in pool.map(many, [range(i, min(i + step, first + n)) for i in range(first, first + n, step)]):
+        for part, new in pool.map(many, [range(i, min(i + step, first + n)) for i in range(first, first + n, step)]):
             verdicts += part
-            faults += found
+            faults += new
             print(f"{verdicts.total() + len(faults):,} files, {len(faults)} differ", file=sys.stderr, flush=True)
     names = ("read", "asked", "refused")
     print(f"{n:,} files in {time.perf_counter() - start:.0f} s\n{'':22}" + "".join(f"{name:>10}" for name in names))

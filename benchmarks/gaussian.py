@@ -4,7 +4,7 @@
 
 Methods of `accuracy` and `time` are `gaussian-em` (default), `auto` and `dl-em`; seen without labels, in `accuracy`,
 are the features of `no` tasks, those of `validation`, or those of `all` tasks (all three, one table each). Rows are
-selected by `gold` and by `none`, or by what is named.
+selected by `gold` and by `none`, or only by the one named.
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
 ninth of leaves' training tasks (ten folds). Only `accuracy`, `ceiling` (gold labels in the same network) and
@@ -75,8 +75,8 @@ def trained(
     return [train_as(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds, select_on)]
 
 
-def asked(some: Sequence[str]) -> Sequence[str]:
-    """Those that the command names, or all."""
+def chosen(some: Sequence[str]) -> Sequence[str]:
+    """Those that the command line names, or all."""
     return [a for a in sys.argv[1:] if a in some] or some
 
 
@@ -97,15 +97,15 @@ def targets_right(result: TrainingResult) -> tuple[float, float]:
 
 
 def weights(results: Sequence[TrainingResult]) -> str:
-    """What `auto` gives each candidate to weigh on average."""
+    """Mean weight that `auto` gives each candidate."""
     tried = [r.candidates.set_index(r.candidates["candidate"].str.split().str[0])["weight"] for r in results]
     mean = sum(tried) / len(tried)
     return ", ".join(f"{name} {weight:.2f}" for name, weight in mean.items())
 
 
 def accuracy(sets: Sequence[str], seeds: int, methods: Sequence[str]) -> None:
-    """Test accuracy, a table per setting of what is seen without labels; the ensemble is the mean over seeds."""
-    for unlabelled in asked(UNLABELLED):
+    """Print test accuracy, a table per set of features seen without labels; the ensemble is the mean over seeds."""
+    for unlabelled in chosen(UNLABELLED):
         print(f"\nFeatures without labels: {unlabelled}\n")
         heads = (
             "",
@@ -117,7 +117,7 @@ def accuracy(sets: Sequence[str], seeds: int, methods: Sequence[str]) -> None:
             "q right",
         )
         print(f"| {' | '.join(heads)} | weights |\n{'|---' * (len(heads) + 1)}|")
-        for name, select, method in itertools.product(sets, asked(SELECTED), methods):
+        for name, select, method in itertools.product(sets, chosen(SELECTED), methods):
             print(
                 f"| {name} | {method} | {select} | {accuracy_of(name, seeds, method, select, unlabelled)} |", flush=True
             )
@@ -145,7 +145,7 @@ def accuracy_of(name: str, seeds: int, method: str, select: str, unlabelled: str
 
 
 def calibration(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
-    """Calibration errors in per cent, and those that calibrated probabilities as sure would have on as many tasks."""
+    """Print calibration errors in per cent, beside those of equally sure calibrated probabilities on as many tasks."""
     print("| | selected by | tasks | posterior | if calibrated | test tasks | classifier | if calibrated |")
     print("|---|---|---|---|---|---|---|---|")
     rng = np.random.default_rng(0)
@@ -168,14 +168,14 @@ def calibration(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
 
 
 def least_error(p: FloatArray, rng: np.random.Generator, draws: int = 100) -> float:
-    """Mean calibration error where (n, C) probabilities are right: true classes are drawn from them."""
+    """Mean calibration error of calibrated (n, C) probabilities: true classes are drawn from them."""
     edges = p.cumsum(1)[:, :-1]
     truths = [(rng.random((len(p), 1)) > edges).sum(1) for _ in range(draws)]
     return float(np.mean([metrics.calibration_error(p[None], truth)[0] for truth in truths]))
 
 
 def ablation(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
-    """What each part gives: validation accuracy, and the share of training tasks whose target is right."""
+    """Print the contribution of each part: validation accuracy, and the share of training tasks with right targets."""
     print("| | " + " | ".join(f"{name}: validation | targets right" for name in sets) + " |")
     print("|---" * (2 * len(sets) + 1) + "|")
     for words, settings in ABLATIONS.items():
@@ -237,10 +237,10 @@ def fewer(crowd: CrowdDataset, kind: str, amount: float, seed: int) -> CrowdData
 def seconds(sets: Sequence[str], _: int, methods: Sequence[str]) -> None:
     """Time of a run with one seed, choice included, and of dl-em, one after the other.
 
-    What PyTorch's optimisers import when they are first used is loaded before, as runs of the app find it.
+    The imports of PyTorch's optimisers at their first use are made before, as in runs of the app.
     """
     import_module("torch._dynamo")
-    for name, select, method in itertools.product(sets, asked(SELECTED), (*methods, "dl-em")):
+    for name, select, method in itertools.product(sets, chosen(SELECTED), (*methods, "dl-em")):
         began, work = time.perf_counter(), time.process_time()
         trained(name, 1, method, select)
         words = f"{time.perf_counter() - began:.1f} s on the clock, {time.process_time() - work:.1f} s of processors"
@@ -259,10 +259,10 @@ PARTS = {
 
 def main() -> None:
     torch.set_num_threads(1)
-    sets = asked(SETS)
+    sets = chosen(SETS)
     methods = [a for a in sys.argv[1:] if a in METHODS] or METHODS[:1]
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
-    for part in asked(tuple(PARTS)):
+    for part in chosen(tuple(PARTS)):
         print(f"\n## {part}\n")
         PARTS[part](sets, seeds, methods)
 

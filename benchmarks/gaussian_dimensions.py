@@ -1,4 +1,4 @@
-"""Could the labels' likelihood choose the dimensions of `gaussian-em`, where no gold is known?
+"""Dimensions of `gaussian-em` chosen by the labels' likelihood, where no gold is known.
 
     CROWDCORE_DATA=<folder with labelme, mnist, …> python -m benchmarks.gaussian_dimensions [seed …] [set …]
 
@@ -35,21 +35,21 @@ def row(crowd: CrowdDataset, split: str, settings: dict[str, object]) -> list[fl
 def main() -> None:
     torch.set_num_threads(1)
     seeds = [int(a) for a in sys.argv[1:] if a.isdigit()] or [12000]
-    asked = [a for a in sys.argv[1:] if not a.isdigit()]
-    names = [name for name in ("labelme", *SETS) if any(a in name for a in asked) or not asked]
+    words = [word for word in sys.argv[1:] if not word.isdigit()]
+    names = [name for name in ("labelme", *SETS) if any(word in name for word in words) or not words]
     print("| set | crowds | 300 dimensions | 100 − 300 | the likelier − 300 |\n|---|---|---|---|---|")
     for name in names:
         if name == "labelme":
             rows = [row(load_dataset(name), "valid", {**HEAD, "seeds": 4})]
         else:
             rows = [row(SETS[name](seed), "test", SETTINGS) for seed in seeds]
-        found = np.array(rows)
-        apart = found[:, 1:] - found[:, :1]
+        accuracy = np.array(rows)
+        apart = accuracy[:, 1:] - accuracy[:, :1]
         cells = " | ".join(f"{mean:+.1f}" for mean in apart[0])
-        if len(found) > 1:
-            error = apart.std(0, ddof=1) / np.sqrt(len(found))
+        if len(accuracy) > 1:
+            error = apart.std(0, ddof=1) / np.sqrt(len(accuracy))
             cells = " | ".join(f"{mean:+.1f} ± {e:.1f}" for mean, e in zip(apart.mean(0), error, strict=True))
-        print(f"| {name} | {len(found)} | {found[:, 0].mean():.1f} | {cells} |", flush=True)
+        print(f"| {name} | {len(accuracy)} | {accuracy[:, 0].mean():.1f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""`gaussian-em` on many tasks: where time and memory go, beside the work that cannot be avoided.
+"""`gaussian-em` on many tasks: time and memory of its parts, beside a lower bound.
 
     python -m benchmarks.gaussian_size [tasks] [setting=value ...]
 
 Default 10⁵ tasks × 512 float32 features in a memory-mapped file, 3 labels a task, 500 workers, 10 classes, six fits of
-20 rounds. Peak memory is the process's own (RssAnon, Linux), above what is there before training; the memory map is
+20 rounds. Peak memory is the process's own (RssAnon, Linux), above that before training; the memory map is
 not counted. Claimed: at most three times the features from 10⁶ tasks on. Parts are seconds of the processor, of all
 threads together. The lower bound is the multiplications of the algorithm at the speed of this machine's matrix product,
 float64, and one reading of the file.
@@ -37,7 +37,7 @@ seconds: Counter[str] = Counter()
 
 
 def timed(module: Any, name: str, part: str, inside: str = "") -> None:
-    """Seconds of a function, taken from the part that calls it."""
+    """Count the seconds of a function as a part, and deduct them from the calling part."""
     function = getattr(module, name)
 
     @functools.wraps(function)
@@ -72,13 +72,13 @@ def make_crowd(n_tasks: int, folder: Path) -> CrowdDataset:
 
 
 def own_memory() -> int:
-    """Bytes of the process that are no mapped file."""
+    """Bytes of the process, without mapped files."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("RssAnon")).split()[1])
 
 
 class Peak(threading.Thread):
-    """The most memory until it is stopped."""
+    """The most memory in use until `ended` is set."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -1,8 +1,8 @@
 """Do groups of annotators follow their errors, or how much they labelled? Planted groups, and the real sets.
 
-``python -m benchmarks.groups [20]``: that many simulated crowds, 40 workers of two groups who err uniformly, but of
-whom one group mostly calls class 0 class 1 and class 2 class 3; 800 tasks of 5 classes, 4 labels each, given by workers
-whose numbers of labels follow a Pareto distribution, whatever their group.
+``python -m benchmarks.groups [20]``: that many simulated crowds of 40 workers in two groups who err uniformly, except
+that one group mostly calls class 0 class 1 and class 2 class 3; 800 tasks of 5 classes, 4 labels each, from workers
+whose numbers of labels follow a Pareto distribution in both groups.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def planted(seed: int) -> tuple[CrowdDataset, IntArray]:
 
 
 def groups(dataset: CrowdDataset, kind: Distance, count: int | None = None) -> IntArray:
-    """The groups that a tree of these distances is cut into."""
+    """Cut a tree of these distances into groups."""
     return cc.analysis.order_workers(cc.analysis.worker_distance(dataset, "gold", kind), count).groups
 
 

@@ -1,4 +1,4 @@
-"""On one GPU: methods × five seeds × two datasets, where a step's time goes, and what memory a large crowd takes.
+"""On one GPU: methods × five seeds × two datasets, the time of a step's parts, and the memory of a large crowd.
 
     CROWDCORE_DATA=<folder with labelme and music> python -m benchmarks.learning_gpu [part ...]
 
@@ -63,7 +63,7 @@ def megabytes() -> float:
 
 
 def same() -> None:
-    """A replica alone, among others, recorded and eager, on both devices."""
+    """Compare a replica alone with itself among others, recorded with eager, on both devices."""
     crowd = load_dataset("labelme")
     print("Largest relative difference of the loss over 5 epochs, seed 3, batches of 64:")
     run = {"epochs": 5, "batch_size": 64, "lr": 1e-3}
@@ -82,7 +82,7 @@ def same() -> None:
 
 
 def suite() -> None:
-    """The issue's claim: everything in under 60 s."""
+    """Check the claim that everything takes under 60 s."""
     epochs = 100 if GPU else 10
     began, total = time.perf_counter(), 0.0
     for name in ("labelme", "music"):
@@ -102,8 +102,8 @@ def suite() -> None:
             )
     seconds = time.perf_counter() - began
     where = "GPU" if GPU else "CPU, a tenth of the epochs"
-    what = f"{len(METHODS)} methods × 5 seeds × 2 datasets, {epochs} epochs each ({where})"
-    print(f"{what}: {seconds:.1f} s (training {total:.1f} s)")
+    work = f"{len(METHODS)} methods × 5 seeds × 2 datasets, {epochs} epochs each ({where})"
+    print(f"{work}: {seconds:.1f} s (training {total:.1f} s)")
     if GPU:
         print(f"  ≤ 60 s claimed: {'MET' if seconds <= 60 else 'NOT MET'}")
 
@@ -122,7 +122,7 @@ def steps_of(crowd: CrowdDataset, method_name: str, batch_size: int, seeds: int,
 
 
 def kernels() -> None:
-    """Where an epoch's time goes, recorded and eager."""
+    """Time of an epoch's parts, recorded and eager."""
     crowd = load_dataset("labelme")
     print("Training epochs without evaluation, LabelMe, 5 seeds (kernel time from the profiler):")
     for batch_size in (64, 1024):
@@ -197,7 +197,7 @@ def images() -> None:
 
 
 def network_alone(pixels: np.ndarray, gold: np.ndarray, reduced: bool) -> float:
-    """Seconds of the second epoch of ResNet-18 on gold labels: what training on images costs at least."""
+    """Seconds of the second epoch of ResNet-18 on gold labels, the least that training on images costs."""
     network = backbones.build("resnet18", (3, 32, 32), 10, {}).to(DEVICE)
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
     x, y = torch.from_numpy(pixels).to(DEVICE), torch.from_numpy(gold.astype(np.int64)).to(DEVICE)

@@ -1,4 +1,4 @@
-"""LabelMe and Music: our methods under one protocol against what public code reaches on the same features.
+"""LabelMe and Music: our methods under one protocol against public code on the same features.
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.learning_labelme [labelme|music] [seeds] [method …]
 
@@ -25,7 +25,7 @@ from crowdcore.learning import methods, train
 from crowdcore.learning.presets import get
 from testkit.training import train_as
 
-# what public code calls it: (best, last, selected), their standard deviations, seeds
+# name of the public code, (best, last, selected), their standard deviations, seeds
 Peer = tuple[str, tuple[float, ...], tuple[float, ...], int]
 PEERS: dict[str, dict[str, Peer]] = {
     "labelme": {
@@ -67,7 +67,7 @@ COLUMNS = ("best", "last", "selected")
 
 
 def label(method: str, settings: Mapping[str, Any]) -> str:
-    """The method with the settings that tell it from its other rows."""
+    """The method with the settings that distinguish its rows."""
     telling = {k: v for k, v in settings.items() if k in TELLING}
     if "lr" in settings and "variant" not in settings:
         telling["lr"] = settings["lr"]
@@ -102,16 +102,16 @@ def main() -> None:
             if method not in names:
                 continue
             start = time.perf_counter()
-            (found, together), name = accuracies(dataset, method, settings, seeds), label(method, own)
-            line = f"  {name:44s}" + " ".join(f"{v.mean():6.2f} ± {v.std():4.2f}" for v in found.values())
+            (ours, together), name = accuracies(dataset, method, settings, seeds), label(method, own)
+            line = f"  {name:44s}" + " ".join(f"{v.mean():6.2f} ± {v.std():4.2f}" for v in ours.values())
             line += f"  ensemble {together:6.2f}"
             if name in PEERS[dataset]:
                 peer, means, deviations, n = PEERS[dataset][name]
                 error = [
                     np.hypot(d / np.sqrt(n), v.std() / np.sqrt(seeds))
-                    for d, v in zip(deviations, found.values(), strict=True)
+                    for d, v in zip(deviations, ours.values(), strict=True)
                 ]
-                least = [v.mean() >= m - e for v, m, e in zip(found.values(), means, error, strict=True)]
+                least = [v.mean() >= m - e for v, m, e in zip(ours.values(), means, error, strict=True)]
                 marks = " ".join(
                     f"{m:.2f}{'' if ok else ' (ours is lower)'}" for m, ok in zip(means, least, strict=True)
                 )

@@ -25,7 +25,7 @@ RANK, BATCH = 4, 4096
 
 
 def resident(kind: str) -> float:
-    """MB of this process: VmRSS = now, VmHWM = peak since the last reset."""
+    """MB of this process: now (VmRSS), or the peak since the last reset (VmHWM)."""
     line = next(r for r in Path("/proc/self/status").read_text().splitlines() if r.startswith(kind))
     return int(line.split()[1]) / 1024
 

@@ -4,8 +4,8 @@
 
 Ours are read from results/learning.md, 10 seeds; public code was measured once with 5 seeds (CoNAL's authors' code
 on LabelMe with 15), on Music with other songs held out. Where that put it above ours, `benchmarks.public_code` ran it
-again on our hold-outs; these figures are marked ². All are at the epoch selected on validation gold. Public code had 1
-to 4 settings per method, so that this is no ranking of methods.
+again on our hold-outs; these figures are marked ². All are at the epoch selected on validation gold. Public code was
+run with 1 to 4 settings per method, so this is no ranking of methods.
 """
 
 from __future__ import annotations

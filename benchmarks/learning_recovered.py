@@ -1,4 +1,4 @@
-"""What runs recover of the workers and of shared mistakes, against what gold shows.
+"""Recovery of workers' skills and of shared mistakes by runs, against gold.
 
     CROWDCORE_DATA=<LabelMe and Music> python -m benchmarks.learning_recovered workers|shared [seeds] [method …]
     python -m benchmarks.learning_recovered simulated [crowds] [method …]
@@ -9,8 +9,8 @@ with the one observed by gold, their mean absolute difference, and the ratio of 
 observed entries within their 95 % interval, of rows with 3 labels or more; in brackets the same of the method's own
 matrices (mixed by ω where it has one). shared: the share of labels that the shared mistake explains in the largest
 observed cells, with its interval, beside π^g; correlations of ω and of the probability of a shared mistake with labels
-that are wrong as another's of their task, over all labels and over wrong ones. simulated: both on crowds of five kinds
-(`testkit.crowds_with_features`) of seeds 2000, …, without any gold; "source" is the correlation with what made a label.
+that repeat another's mistake on their task, over all labels and over wrong ones. simulated: both on crowds of five
+kinds (`testkit.crowds_with_features`) of seeds 2000, …, without gold; "source": the correlation with a label's source.
 
 Gold of training tasks judges here; it trains nowhere.
 """
@@ -129,10 +129,10 @@ def simulated(crowds: int, methods: tuple[str, ...]) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    what, *rest = sys.argv[1:] or ["workers"]
+    part, *rest = sys.argv[1:] or ["workers"]
     number = next((int(a) for a in rest if a.isdigit()), 3)
     methods = tuple(a for a in rest if not a.isdigit()) or METHODS
-    if what == "simulated":
+    if part == "simulated":
         simulated(number, methods)
         return
     for name in ("labelme", "music"):
@@ -140,7 +140,7 @@ def main() -> None:
         print(f"{name}, defaults, {number} seeds")
         for method in methods:
             result = train(crowd, method, seeds=number, device="cpu")
-            if what == "workers":
+            if part == "workers":
                 workers(crowd, result, RANKS[name].get(method))
             else:
                 shared(crowd, result)

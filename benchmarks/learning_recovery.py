@@ -1,4 +1,4 @@
-"""Whether training finds again what made a simulated crowd: confusions, who used the common one, true classes.
+"""Recovery by training of a simulated crowd's confusions, its users of the common one, and its true classes.
 
     CROWDCORE_DATA=… python -m benchmarks.learning_recovery [conal [crowds seeds]|gaussians [crowds]|tanno|rodrigues]
 
@@ -105,7 +105,7 @@ def conal_run(crowd: CrowdDataset, seeds: int) -> dict[str, FloatArray]:
 
 
 def gaussians(crowds: int = 3) -> None:
-    """What `gaussian-em` recovers of the same crowds, no gold given, with and without names by the evidence."""
+    """Print recovery of the same crowds by `gaussian-em` without gold, classes named by the evidence or by votes."""
     heads = ("Synthetic", "", "common error", "correlation of ω", "training tasks right")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for pattern in ("asymmetric", "symmetric"):
@@ -132,7 +132,7 @@ def gaussians(crowds: int = 3) -> None:
 
 
 def recovered(crowd: CrowdDataset, of: Any) -> tuple[float, float]:
-    """Error of the common confusion, and the correlation of ω with who used it."""
+    """Error of the common confusion, and the correlation of ω with the use of it."""
     truth = crowd.truth
     assert truth is not None and truth.common_confusion is not None and truth.used_common is not None
     confusion = np.asarray(of.common_confusion)

@@ -5,8 +5,8 @@
 Whole runs of one seed and 60 epochs take turns in one process, set-up included: the authors' `main.py` reads their
 arrays, trains and evaluates the valid and the test split after every epoch; ours opens LabelMe, trains, evaluates all
 three splits and concludes. Both see the same 512 features. Printed are medians of processor time, and of time on the
-clock; the first round does not count. Nothing of their code is changed but that `.cuda()` stays on the CPU, `einsum`
-takes its operands as PyTorch has it now, and the batch size.
+clock; the first round does not count. Their code is unchanged, except that `.cuda()` stays on the CPU, `einsum` takes
+its operands as PyTorch now wants them, and the batch size is ours.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HIDDEN, EMBEDDING, ROUNDS, EPOCHS = 128, 20, 9, 60
 
 
 def authors(checkout: Path, crowd: CrowdDataset) -> Callable[..., None]:
-    """Their program on LabelMe's arrays: called with a batch size, and whether it evaluates."""
+    """The authors' program on LabelMe's arrays, as a function of the batch size and of whether to evaluate."""
     folder = Path(tempfile.mkdtemp())
     for k, name in enumerate(("train", "valid", "test")):
         place = folder / "ldmi/data/labelme" / name
@@ -74,7 +74,7 @@ def authors(checkout: Path, crowd: CrowdDataset) -> Callable[..., None]:
 
 
 def whole_runs(checkout: Path, crowd: CrowdDataset, rounds: int) -> None:
-    """Seconds of whole runs by turns, and what ours are of theirs."""
+    """Print the seconds of whole runs that take turns, and the ratio of ours to theirs."""
     theirs = authors(checkout, crowd)
 
     def ours(batch_size: int, **settings: Any) -> None:
@@ -180,7 +180,7 @@ def main() -> None:
 
 
 def coupled(crowd: CrowdDataset) -> None:
-    """What an epoch of CCC costs beside one of the crowd layer, grouping and meta sets included."""
+    """Print the cost of an epoch of CCC beside one of the crowd layer, grouping and meta sets included."""
     for batch_size in (128, 64):
         ms = milliseconds(
             {

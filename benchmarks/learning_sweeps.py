@@ -120,7 +120,7 @@ def recovery(crowd: CrowdDataset, conal: TrainingResult) -> tuple[float, float, 
 
 
 def synthetic(point: dict[str, Any], crowds: int, seeds: int) -> tuple[bool, bool]:
-    """One point of a sweep; whether CoNAL is within reach of the best method, and the first in recovery."""
+    """Print one point of a sweep; return whether CoNAL is near the best method, and whether it is first in recovery."""
     began = time.perf_counter()
     accuracy: dict[str, list[FloatArray]] = {m: [] for m in CANDIDATES}
     error: dict[str, list[FloatArray]] = {m: [] for m in CANDIDATES}
@@ -132,14 +132,14 @@ def synthetic(point: dict[str, Any], crowds: int, seeds: int) -> tuple[bool, boo
             accuracy[method].append(result.accuracy("test", "last"))
             error[method].append(effective_error(crowd, result))
         own.append(recovery(crowd, result))  # CoNAL is the last one
-    reached = {m: 100 * float(np.mean(v)) for m, v in accuracy.items()}
-    missed = {m: float(np.mean(v)) for m, v in error.items() if not np.isnan(v).any()}
-    rivals = {m: v for m, v in reached.items() if m != "dl-true"}
-    best, nearest = max(rivals, key=lambda m: rivals[m]), min(missed, key=lambda m: missed[m])
+    accuracies = {m: 100 * float(np.mean(v)) for m, v in accuracy.items()}
+    errors = {m: float(np.mean(v)) for m, v in error.items() if not np.isnan(v).any()}
+    rivals = {m: v for m, v in accuracies.items() if m != "dl-true"}
+    best, nearest = max(rivals, key=lambda m: rivals[m]), min(errors, key=lambda m: errors[m])
     common, individual, omega = np.mean(own, 0)
     print("  " + " ".join(f"{k} {v}" for k, v in point.items()))
-    print("    accuracy: " + " | ".join(f"{m} {v:.1f}" for m, v in reached.items()))
-    print("    error of effective confusions: " + " | ".join(f"{m} {v:.4f}" for m, v in missed.items()))
+    print("    accuracy: " + " | ".join(f"{m} {v:.1f}" for m, v in accuracies.items()))
+    print("    error of effective confusions: " + " | ".join(f"{m} {v:.4f}" for m, v in errors.items()))
     near, first = rivals["conal"] >= rivals[best] - WITHIN, nearest == "conal"
     print(
         f"    CoNAL {rivals['conal'] - rivals[best]:+.2f} points from the best ({best}): "
@@ -152,7 +152,7 @@ def synthetic(point: dict[str, Any], crowds: int, seeds: int) -> tuple[bool, boo
 
 
 def sweep_points(over: str) -> list[dict[str, Any]]:
-    """All points of a figure, in both readings of individual strength and both spreads of ω."""
+    """Print all points of a figure, in both readings of individual strength and both spreads of ω."""
     values = [{"common_strength": v, "proportion": 0.5} for v in STRENGTHS]
     if over == "proportion":
         values = [{"common_strength": 0.4, "proportion": v} for v in PROPORTIONS]

@@ -4,9 +4,9 @@
 benchmarks/results/mistakes.md. Shared mistakes: workers err individually; 1 or 2 % of the gold is wrong, or 10 % of the
 tasks mislead half of their workers to a class of their own. Any cell with q <= 0.05 is false. "Workers only" is the
 exact test over workers, without evidence over tasks. Inferred: the same with few labels a task, where an aggregator
-says what is true. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have a foil;
-a copier takes half of the labels from another, and is named if in one group with the other at the level of the pages.
-Intervals: how many 95 % intervals hold the true entry.
+infers the truth. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have a foil; a
+copier takes half of the labels from another, and counts as named if in a group with the other at the level of the
+pages. Intervals: the share of 95 % intervals that contain the true entry.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Every page, control and download with workers' names hidden: nothing that reaches the browser may tell a name.
+"""Every page, control and download with workers' names hidden: nothing sent to the browser may reveal a name.
 
     CROWDCORE_DATA=… python -m benchmarks.names [dataset …]
 
-The datasets (default: a made-up crowd with runs on it, and every one that is found) get unmistakable names and e-mails
-for workers. A browser opens every address of `testkit.named_crowd.addresses`, presses every tab, switch, expander and
-choice, and takes every download, while all that comes over the network is searched: WebSocket frames, responses, files,
-addresses, titles and the page itself. Printed per dataset: what was looked at, and what leaked. Exit code 1 if anything
-did, or if no pseudonym was seen either.
+The datasets (default: a made-up crowd with runs on it, and every installed one) get unmistakable names and e-mails for
+workers. A browser opens every address of `testkit.named_crowd.addresses`, presses every tab, switch, expander and
+choice, and takes every download, while all network traffic is searched: WebSocket frames, responses, files, addresses,
+titles and the page itself. Printed per dataset: the places searched, and the leaks. Exit code 1 if there is one, or if
+no pseudonym was seen either.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from testkit.named_crowd import NAME, SIDE, addresses, names_in, record_named_cr
 from testkit.steps import main as area, open_page, settled
 
 PATHS = {"mistakes": "shared-mistakes"}
-PRESSED = (  # selectors of what is pressed, one after the other
+PRESSED = (  # selectors of the controls to press, in this order
     "[data-testid=stTab]",
     "[data-testid=stExpander] summary",
     "[data-testid^=stBaseButton-pills], [data-testid^=stBaseButton-segmented_control]",
@@ -42,7 +42,7 @@ SWITCHES = ("Hide worker names", "Show further columns")
 
 @dataclass
 class Seen:
-    """What was looked at, and where names were."""
+    """Counts of what was searched, and the places of names."""
 
     frames: int = 0
     responses: int = 0
@@ -53,7 +53,7 @@ class Seen:
     leaks: dict[str, list[str]] = field(default_factory=dict)
 
     def look(self, place: str, *contents: bytes) -> None:
-        """Search some bytes for names, and for what stands in their place."""
+        """Search some bytes for names, and for their pseudonyms."""
         self.pseudonyms += sum(b"worker 0" in content or b"worker 1" in content for content in contents)
         if names := names_in(*contents):
             self.leaks.setdefault(place, names)
@@ -61,7 +61,7 @@ class Seen:
 
 @contextmanager
 def watched(page: Page, seen: Seen) -> Iterator[None]:
-    """Search all that comes over the network meanwhile."""
+    """Search all network traffic meanwhile."""
 
     def frame(payload: str | bytes) -> None:
         seen.frames += 1
@@ -87,14 +87,14 @@ def watched(page: Page, seen: Seen) -> Iterator[None]:
 
 
 def look(page: Page, seen: Seen) -> None:
-    """The page itself: its HTML with hover texts and alternative texts, its title and its address."""
+    """Search the page itself: its HTML with hover and alternative texts, its title and its address."""
     settled(page)
     seen.states += 1
     seen.look(f"page {page.url}", page.content().encode(), page.title().encode(), page.url.encode())
 
 
 def press(page: Page, seen: Seen, target: Locator) -> None:
-    """Press something, if it is there to be pressed."""
+    """Press a control, if it can be pressed."""
     try:
         target.click(timeout=3000)
         look(page, seen)
@@ -115,7 +115,7 @@ def choose(page: Page, seen: Seen, box: Locator) -> None:
 
 
 def take(page: Page, seen: Seen) -> None:
-    """Every download of the page, also those that a figure's toolbar presses."""
+    """Search every download of the page, also those behind a figure's toolbar."""
     for button in area(page).locator("[data-testid=stDownloadButton] button").all():
         try:
             with page.expect_download(timeout=60_000) as download:
@@ -128,9 +128,9 @@ def take(page: Page, seen: Seen) -> None:
 
 
 def crawl(page: Page, seen: Seen, address: str) -> None:
-    """One address with every control on it."""
+    """Search one address with every control on it."""
     open_page(page, address)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=180_000)  # what the browser has still to load
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=180_000)  # parts still loading
     look(page, seen)
     take(page, seen)
     for selector in PRESSED:
@@ -146,7 +146,7 @@ def crawl(page: Page, seen: Seen, address: str) -> None:
 def named(name: str, folder: Path) -> None:
     """Write a dataset with unmistakable names and e-mails."""
     dataset = load_dataset(name)
-    names = pd.Index([f"{NAME}{n:02d}" for n in range(dataset.n_workers)])  # as `addresses` asks for them
+    names = pd.Index([f"{NAME}{n:02d}" for n in range(dataset.n_workers)])  # those that `addresses` uses
     extra = pd.DataFrame({"e_mail": [f"{SIDE}{r}@example.org" for r in dataset.worker]})
     write_folder(replace(dataset, worker_ids=names, extra=extra, media=None), folder / name)
 
@@ -155,14 +155,14 @@ def main() -> int:
     """Crawl."""
     names = sys.argv[1:] or ["named", *(name for name in list_datasets() if load_dataset(name).n_annotations)]
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        found, workspace = Path(home, "found"), Path(home, "workspace")
-        found.mkdir()
+        datasets, workspace = Path(home, "datasets"), Path(home, "workspace")
+        datasets.mkdir()
         workspace.mkdir()
         for name in names:
             if name != "named":
-                named(name, found)
-        runs = record_named_crowd(found, workspace) if "named" in names else []
-        environment = {"CROWDCORE_DATA": str(found), "CROWDCORE_WORKSPACE": str(workspace)}
+                named(name, datasets)
+        runs = record_named_crowd(datasets, workspace) if "named" in names else []
+        environment = {"CROWDCORE_DATA": str(datasets), "CROWDCORE_WORKSPACE": str(workspace)}
         leaked = 0
         with serving(environment=environment) as app, launch(playwright) as browser:
             for name in names:
@@ -184,8 +184,8 @@ def main() -> int:
                     f"workspace; pseudonyms in {seen.pseudonyms} of these; {len(seen.leaks)} places leak",
                     flush=True,
                 )
-                for place, what in seen.leaks.items():
-                    print(f"  {place}: {', '.join(what[:5])}")
+                for place, shown in seen.leaks.items():
+                    print(f"  {place}: {', '.join(shown[:5])}")
                 leaked += len(seen.leaks) + (not seen.pseudonyms)
     return 1 if leaked else 0
 

@@ -1,8 +1,8 @@
 """Does `next_labels` buy more accuracy than labels at random, or than labels for the most uncertain tasks?
 
-Real crowds with gold. All but one label per task (two where tasks have five or more) are hidden; in ten batches half of
-the hidden ones are revealed, chosen among the annotations that exist, and the truth is inferred anew by five iterations
-of pooled Dawid–Skene from the votes.
+Real crowds with gold. All but one label per task (two where tasks have five or more) are hidden; half of the hidden
+ones are revealed in ten batches, and after each the truth is inferred anew by five iterations of pooled Dawid–Skene
+from the votes.
 
 - random: any hidden annotation;
 - entropy: of the tasks with the most uncertain posterior, one hidden annotation each, of any worker;
@@ -10,8 +10,8 @@ of pooled Dawid–Skene from the votes.
 - with workers: the same with ``explore=1``, the information about class and confusion together.
 
 Gold is for the curve alone. Seeds differ in the labels shown at the start and in random choices; the crowd is the same,
-so bands over seeds say nothing of other crowds. ``python -m benchmarks.next_labels [SEEDS [DATASET …]]``, 20 seeds and
-seven sets by default; writes ``benchmarks/results/next-labels.png`` where all were run.
+so bands over seeds do not cover other crowds. ``python -m benchmarks.next_labels [SEEDS [DATASET …]]``, 20 seeds and
+seven sets by default; writes ``benchmarks/results/next-labels.png`` if all were run.
 """
 
 from __future__ import annotations

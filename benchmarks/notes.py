@@ -1,7 +1,7 @@
-"""Do notes on bias say the right direction, and do the intervals on pages hold the truth?
+"""Do notes on bias name the right direction, and do the pages' intervals contain the truth?
 
-Each line is a note, the crowds it was measured on, and what was measured; a note whose sign is wrong is marked, and
-ends the program with 1. Gold is known of all these simulated crowds.
+Each line is a note, the crowds it was measured on, and the measurement; a note whose sign is wrong is marked, and
+makes the exit code 1. Gold is known of all these simulated crowds.
 
 ``python -m benchmarks.notes [CROWDS] [FIRST SEED]``; 20 crowds of each kind by default.
 """
@@ -52,7 +52,7 @@ def shifted(kind: str, name: str, seeds: range) -> FloatArray:
 
 
 def constant_among_learners(seed: int) -> float:
-    """Change of a worker of constant skill whose colleagues become better, as two rounds show it without gold."""
+    """Change between two rounds, without gold, of a worker of constant skill whose colleagues become better."""
     crowd, rng = honest_crowd(seed, n_tasks=400, n_workers=12, even=True), np.random.default_rng(seed)
     second = np.arange(crowd.n_tasks)[crowd.task] >= 200
     right = rng.random(len(second)) < np.where(crowd.worker == 0, 0.85, np.where(second, 0.9, 0.6))
@@ -64,7 +64,7 @@ def constant_among_learners(seed: int) -> float:
 
 
 def copied(seed: int) -> tuple[float, float]:
-    """Of a copying pair: wrong alike by votes less that by gold; accuracy by `auto` less that by gold."""
+    """Identical mistakes of a copying pair by votes less those by gold; its accuracy by `auto` less that by gold."""
     crowd = planted_crowd(seed, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True, per_task=4)
     pairs = [analysis.pair_mistakes(crowd, of) for of in ("majority-vote", "gold")]
     alike = [of.wrong_alike[(of.worker_a == COPIER) & (of.worker_b == COPIED)][0] for of in pairs]
@@ -91,18 +91,18 @@ def cohen(seeds: range) -> FloatArray:
 
 
 def doubted(kind: str, seed: int) -> float:
-    """Wrong tasks that the labels tell of, less those that are wrong, as a share of the tasks."""
+    """Share of tasks expected to be wrong, less the share that is."""
     crowd = simulated(kind, seed)
     verdicts = analysis.task_verdicts(replace(crowd, gold=np.full(crowd.n_tasks, -1, np.int32)), "auto")
     return float((verdicts.in_doubt - (verdicts.label != crowd.gold)[verdicts.n_annotations > 0].sum()) / crowd.n_tasks)
 
 
 def coverage(seeds: range) -> None:
-    """Print how often 95 % intervals hold what they are about."""
+    """Print the coverage of 95 % intervals."""
     print("\n| interval | holds the truth |\n|---|--:|")
 
-    def row(name: str, held: Callable[[int], BoolArray]) -> None:
-        print(f"| {name} | {np.mean([held(seed).mean() for seed in seeds]):.3f} |", flush=True)
+    def row(name: str, is_covered: Callable[[int], BoolArray]) -> None:
+        print(f"| {name} | {np.mean([is_covered(seed).mean() for seed in seeds]):.3f} |", flush=True)
 
     skill = np.linspace(0.5, 0.9, 20)
 

@@ -1,16 +1,16 @@
 """Opening large files of ratings and of tagged sentences, and aggregating them: time and memory.
 
 ``python -m benchmarks.opening [ratings] [sentences]`` simulates a million ratings and 100,000 sentences of five workers
-each (or as many as are named), writes each in every format, and has a fresh process open it and aggregate. Claim: what
-that takes of memory, beyond the libraries, is at most three times the file, in at most 30 seconds of processor time.
-Some formats are compressed, or write one row for many annotations: beside them is told how large the same annotations
-are as a long CSV, how many bytes the arrays of the opened dataset have, below which no reading can come, and how many
-those and the arrays of the larger result, below which no aggregating can.
+each (or the given numbers), writes each in every format, and has a fresh process open it and aggregate. Claim: the
+memory taken, beyond the libraries, is at most three times the file, in at most 30 seconds of processor time. Some
+formats are compressed, or write one row for many annotations: printed beside them are the size of the same annotations
+as a long CSV, the bytes of the opened dataset's arrays, a lower bound for reading, and those with the arrays of the
+larger result, a lower bound for aggregating.
 """
 
 from __future__ import annotations
 
-import crowdcore as cc  # before pandas, as commands and the app import it: it says where Arrow takes its memory
+import crowdcore as cc  # before pandas, as commands and the app import it: it chooses Arrow's memory pool
 
 # isort: split
 import json
@@ -117,14 +117,14 @@ MADE: dict[str, Callable[[Any, Path], Any]] = {
 
 
 def opened(name: str, path: Path) -> None:
-    """Open a file in this process and aggregate it; prints seconds and bytes as JSON."""
+    """Open a file in this process and aggregate it; print seconds and bytes as JSON."""
     kind = name.partition(" ")[0]
     aggregators = [cc.aggregation.ratings.get(m) if kind == "ratings" else cc.aggregation.get(m) for m in METHODS[kind]]
     small = crowd(0, 20, 5, 3)[0] if kind == "ratings" else cc.data.simulate.tags(n_sentences=5)
     if "wide" in name:
         small = small.where(np.append(True, np.diff(small.task) > 0))
-    large, compiled.LARGE = compiled.LARGE, 0  # Numba is loaded, too
-    with tempfile.TemporaryDirectory() as folder:  # loads what reading and aggregating load
+    large, compiled.LARGE = compiled.LARGE, 0  # so that Numba is loaded, too
+    with tempfile.TemporaryDirectory() as folder:  # so that the imports of reading and aggregating do not count
         MADE[name](small, Path(folder) / path.name)
         read(name, Path(folder) / path.name)
     for aggregator in aggregators:
@@ -154,17 +154,17 @@ def read(name: str, path: Path) -> RatingDataset | CrowdDataset:
 
 
 def array_bytes(whole: object) -> int:
-    """Bytes of the arrays and ids of a dataset or result; of tagged sentences the words and their sentences too."""
+    """Bytes of the arrays and ids of a dataset or result; of tagged sentences also those of the words."""
     parts = [*vars(whole).values()]
     if isinstance(whole, CrowdDataset) and whole.sentences:
         parts += vars(whole.sentences).values()
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray | pd.Index))
 
 
-def memory(what: str) -> int:
-    """Bytes of this process that its status says."""
+def memory(key: str) -> int:
+    """Bytes by a line of this process's status."""
     lines = Path(f"/proc/{os.getpid()}/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith(what)).split()[1])
+    return 1024 * int(next(line for line in lines if line.startswith(key)).split()[1])
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def write_partition(path: Path, first_task: int, n_annotations: int, seed: int) 
 
 
 def measure(source: str, out: str) -> None:
-    """In a fresh process: seconds of the fit and of an iteration, and the peak memory in MB above the imports."""
+    """Measure in a fresh process: seconds of the fit and of an iteration, peak memory in MB above the imports."""
 
     def peak() -> int:
         return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])

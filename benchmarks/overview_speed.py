@@ -1,7 +1,7 @@
 """Processor time of the first Overview after the fit: 514,000 simulated annotations, and judges_civil where it is.
 
-Claim: at most 2 s of wall time on two free cores for the simulated crowd. Wall time is told, too, but it is that of a
-machine that may be shared; the claim is checked by processor time over the cores that the loops use.
+Claim: at most 2 s of wall time on two free cores for the simulated crowd. Wall time is printed, too, but the machine
+may be shared; the claim is checked by processor time over the cores that the loops use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BOUND = 2.0
 
 
 def first_overview(dataset: CrowdDataset) -> tuple[float, float]:
-    """Seconds of processor and of the clock, after the fit."""
+    """Seconds of processor time and of wall time, after the fit."""
     view = exhibits.view(dataset, "auto")
     began, clock = time.process_time(), time.perf_counter()
     for make in (verdicts.verdicts, verdicts.worker_verdicts, verdicts.task_verdicts, verdicts.mistakes_in_words):

@@ -1,8 +1,8 @@
-"""What panels of judges say without gold or with a little: labels, dependence, effective votes.
+"""Panels of judges without gold or with a little: labels, dependence, effective votes.
 
 ``python -m benchmarks.panels [FIRST SEED]`` prints the tables of benchmarks/results/panels.md: accuracy, calibration
 and order of `trait` beside the vote and Dawid–Skene on judges_civil at several shares of the second class, by drawing
-items of each class without replacement; how often panels are said to be dependent; effective votes without gold; and
+items of each class without replacement; how often panels are called dependent; effective votes without gold; and
 `trait` with gold of some tasks drawn at random, judged on the others.
 """
 
@@ -35,7 +35,7 @@ SOME = (25, 50, 100, 200, 750)  # gold labels that `trait` is given
 
 
 def drawn(crowd: CrowdDataset, share: float, rng: np.random.Generator) -> CrowdDataset:
-    """Items of which ``share`` have the second class."""
+    """Draw items of which ``share`` have the second class."""
     ones = round(share * ITEMS)
     classes = [rng.choice(np.flatnonzero(crowd.gold == c), n, replace=False) for c, n in ((0, ITEMS - ones), (1, ones))]
     return take_tasks(crowd, np.sort(np.concatenate(classes)))
@@ -59,7 +59,7 @@ def at_share(crowd: CrowdDataset, share: float, seed: int) -> np.ndarray:
 
 
 def labels(crowd: CrowdDataset, seed: int) -> None:
-    """The table of accuracies, and the whole set."""
+    """Print the table of accuracies, after the whole set's."""
     whole = [("majority-vote", {}), ("dawid-skene", {}), ("trait", {}), ("trait", {"share": 0.5})]
     for name, settings in whole:
         accuracies = scores(cc.aggregation.get(name, **settings).fit(crowd), crowd)
@@ -78,29 +78,29 @@ def labels(crowd: CrowdDataset, seed: int) -> None:
 def given_gold(crowd: CrowdDataset, seed: int) -> np.ndarray:
     """(gold, 2, 2, 5) accuracy of vote, trait without and with gold, its ECE and gain, on the tasks without gold.
 
-    By verdicts and by scores; the share by votes, and the true one stated. The order needs one fit for all of them.
+    By verdicts and by scores; with the share by votes, and with the true one. One fit gives the order for all of them.
     """
     counts = np.zeros((len(SOME), 2, 2, 5))
     vote = cc.aggregation.get("majority-vote").fit(crowd).posterior
     by_votes = float(((vote[:, 1] > vote[:, 0]) + 0.5 * (vote[:, 1] == vote[:, 0])).mean())
     orders = Trait()._by_verdicts(crowd)[0], Trait(scores="score")._by_scores(crowd)[0]
-    for (kind, order), (told, share) in product(enumerate(orders), enumerate((by_votes, float(crowd.gold.mean())))):
+    for (kind, order), (prior, share) in product(enumerate(orders), enumerate((by_votes, float(crowd.gold.mean())))):
         border = _cut(order.place, share)
         for k, n in enumerate(SOME):
             known = np.full(crowd.n_tasks, -1)
             some = np.random.default_rng([seed, n]).choice(crowd.n_tasks, n, replace=False)
             known[some] = crowd.gold[some]
-            second, off = stacked(order, border, known, (_BY_VOTES, _TOLD)[told]), known < 0
+            second, off = stacked(order, border, known, (_BY_VOTES, _TOLD)[prior]), known < 0
             fit = Trait().result(crowd, np.stack([1 - second, second], 1))
             sides = vote.argmax(1), order.place > border, fit.labels
             right = [100 * float((side == crowd.gold)[off].mean()) for side in sides]
             error = calibration(fit, np.where(off, crowd.gold, -1)).error
-            counts[k, kind, told] = *right, error, right[2] - right[1]
+            counts[k, kind, prior] = *right, error, right[2] - right[1]
     return counts
 
 
 def some_gold(crowd: CrowdDataset, seed: int) -> None:
-    """The tables of accuracies with gold for some."""
+    """Print the tables of accuracies with gold for some tasks."""
     for share in (0.5, 0.2, 0.8):
         every = np.array(
             [
@@ -109,12 +109,12 @@ def some_gold(crowd: CrowdDataset, seed: int) -> None:
             ]
         )
         mean, worst = every.mean(0), every[..., 4].min(0)
-        for kind, what in enumerate(("verdicts", "scores")):
+        for kind, answers in enumerate(("verdicts", "scores")):
             for k, n in enumerate(SOME):
                 cells = [f"{x:.1f}" for x in mean[k, kind, 0, :3]] + [f"{mean[k, kind, 0, 3]:.3f}"]
                 cells += [f"{x:.1f}" for x in mean[k, kind, 1, 1:3]] + [f"{mean[k, kind, 1, 3]:.3f}"]
                 cells += [f"{x:+.1f}" for x in worst[k, kind]]
-                print(f"| {share:.0%} | {what} | {n} | {' | '.join(cells)} |", flush=True)
+                print(f"| {share:.0%} | {answers} | {n} | {' | '.join(cells)} |", flush=True)
 
 
 def crowd_of(verdicts: np.ndarray) -> CrowdDataset:
@@ -125,14 +125,14 @@ def crowd_of(verdicts: np.ndarray) -> CrowdDataset:
 
 
 def dependent(rng: np.random.Generator) -> CrowdDataset:
-    """6 judges of 350 items who see one trait, of which the truth is but the side."""
+    """6 judges of 350 items who see one trait, whose side is the truth."""
     trait = (2 * rng.integers(0, 2, 350) - 1) * 0.8 + rng.normal(0, 1, 350)
     chance = expit(rng.uniform(0.8, 3, 6) * (trait[:, None] - rng.normal(0, 0.4, 6)))
     return crowd_of((rng.random((350, 6)) < chance).astype(int))
 
 
 def independent(rng: np.random.Generator) -> CrowdDataset:
-    """3 to 12 judges of 100 to 1,000 items, each with own rates in both classes; half of them with gaps."""
+    """3 to 12 judges of 100 to 1,000 items, each with their own rates in both classes; half of the panels with gaps."""
     n, m = int(rng.choice([100, 350, 1000])), int(rng.integers(3, 13))
     truth = rng.random(n) < rng.uniform(0.1, 0.9)
     rates = np.where(truth[:, None], rng.uniform(0.5, 0.98, m), rng.uniform(0.02, 0.5, m))
@@ -142,7 +142,7 @@ def independent(rng: np.random.Generator) -> CrowdDataset:
 
 
 def hard_of_three(rng: np.random.Generator) -> CrowdDataset:
-    """6 judges of 350 items of three classes, which are hard for all or easy, and often taken for the same class."""
+    """6 judges of 350 items of three classes; hard items are hard for all, and often taken for the same class."""
     truth, ease = rng.integers(0, 3, 350), rng.normal(0, 1, 350)[:, None]
     right = rng.random((350, 6)) < expit(rng.uniform(0.6, 1.8, 6) + rng.uniform(0.8, 2, 6) * ease)
     foil = np.where(
@@ -152,7 +152,7 @@ def hard_of_three(rng: np.random.Generator) -> CrowdDataset:
 
 
 def independent_of_more(rng: np.random.Generator) -> CrowdDataset:
-    """3 to 12 judges of 100 to 1,000 items of three to five classes, each with own confusions; half have gaps."""
+    """3 to 12 judges of 100 to 1,000 items of three to five classes, with their own confusions; half have gaps."""
     n, m, c = int(rng.choice([100, 350, 1000])), int(rng.integers(3, 13)), int(rng.integers(3, 6))
     truth = rng.choice(c, n, p=rng.dirichlet(np.full(c, 3.0)))
     own = rng.uniform(0.35, 0.95, m)[:, None, None]
@@ -163,7 +163,7 @@ def independent_of_more(rng: np.random.Generator) -> CrowdDataset:
 
 
 def guard(crowd: CrowdDataset, seed: int) -> None:
-    """How often a panel is said to be dependent."""
+    """Print how often panels are called dependent."""
 
     def part(rng: np.random.Generator) -> CrowdDataset:
         some = take_tasks(crowd, np.sort(rng.choice(crowd.n_tasks, 350, replace=False)))
@@ -178,7 +178,7 @@ def guard(crowd: CrowdDataset, seed: int) -> None:
 
 
 def votes(crowd: CrowdDataset, seed: int) -> None:
-    """Effective votes without gold over those with gold, on parts of the panel and other shares of the classes."""
+    """Print effective votes without gold over those with gold, on parts of the panel and at several class shares."""
     for share in (0.5, 0.2, 0.8):
         pairs = []
         for k in range(20):
@@ -187,11 +187,11 @@ def votes(crowd: CrowdDataset, seed: int) -> None:
             some = some.where(np.isin(some.worker, rng.choice(24, int(rng.integers(4, 25)), replace=False)))
             both = [analysis.panel(some, by, n_resamples=100).votes for by in ("majority-vote", "gold")]
             pairs.append([(a.kish / b.kish, a.kish_low <= b.kish <= a.kish_high) for a, b in zip(*both, strict=True)])
-        ratio, held = np.moveaxis(np.array(pairs), -1, 0)
+        ratio, covered = np.moveaxis(np.array(pairs), -1, 0)
         for kind, name in enumerate(("raw", "within classes")):
             near = (np.abs(ratio[:, kind] - 1) < 0.1).sum()
             ends = f"{ratio[:, kind].min():.2f}–{ratio[:, kind].max():.2f}"
-            print(f"| {share:.0%} | {name} | {ends} | {near} | {held[:, kind].sum():.0f} |", flush=True)
+            print(f"| {share:.0%} | {name} | {ends} | {near} | {covered[:, kind].sum():.0f} |", flush=True)
 
 
 if __name__ == "__main__":

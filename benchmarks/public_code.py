@@ -1,13 +1,13 @@
-"""Public code beside ours on Music: the same songs held out, the same 300 test songs; who is lower, beyond chance?
+"""Public code beside ours on Music, with the same songs held out and the same 300 test songs.
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.public_code ccc <checkout of Hansong-Zhang/CCC> [hold-outs]
     CROWDCORE_DATA=<their folder> python -m benchmarks.public_code gold <checkout of maml> [hold-outs]
 
-The first needs fast-pytorch-kmeans 0.2, the second lightning, scikit-activeml, omegaconf and what they need; maml is
+The first needs fast-pytorch-kmeans 0.2, the second lightning, scikit-activeml and omegaconf; maml is
 ies-research/multi-annotator-machine-learning. Hold-out s is that of `benchmarks.learning_labelme`: 70 of the 700
 training songs, whose gold selects the epoch (among equals the one with the lowest loss), with seed s. Printed are means
 ± standard deviations over the hold-outs at the epoch selected, at the last and at the best, of theirs and of ours, and
-what ours have more, hold-out by hold-out, ± its standard error.
+the paired difference, ours minus theirs, ± its standard error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from crowdcore.learning.results.result import TrainingResult
 from testkit.training import train_as
 
 _DEEPER: dict[str, Any] = {"backbone": "benchmarks.public_code:Deeper", "backbone_settings": {}}
-_PAIRS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {  # name -> our settings; what theirs takes
+_PAIRS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {  # name -> our settings, their settings
     "ccc": {
         "the paper's settings": ({"method": "ccc", **SETTINGS["authors"]}, 0.5),
     },
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 def ours(music: CrowdDataset, holdout: int, settings: dict[str, Any]) -> tuple[Row, TrainingResult]:
-    """Our run with one hold-out."""
+    """Run ours with one hold-out."""
     result = train_as(
         music, seeds=[holdout], holdout_seed=holdout, **{"method": "conal", **get("music-table").training, **settings}
     )
@@ -72,7 +72,7 @@ def ours(music: CrowdDataset, holdout: int, settings: dict[str, Any]) -> tuple[R
 
 
 def songs(music: CrowdDataset, result: TrainingResult) -> list[Songs]:
-    """Training, validation and test songs as a run of ours had them, standardised on the first."""
+    """Training, validation and test songs of a run of ours, standardised on the first."""
     assert music.features is not None
     parts = [result.task[result.split == role] for role in range(3)]
     x = music.features[np.arange(music.n_tasks)].astype(np.float32)
@@ -115,7 +115,7 @@ def gold(checkout: Path, train: Songs, valid: Songs, test: Songs, hidden: list[i
 
 
 def row(epochs: FloatArray) -> Row:
-    """Of validation accuracies and losses and test accuracies of all epochs."""
+    """Make a row of validation accuracies and losses and test accuracies of all epochs."""
     at = np.lexsort((epochs[:, 1], -epochs[:, 0]))[0]
     return Row(*map(float, (epochs[at, 0], epochs[at, 2], epochs[-1, 2], epochs[:, 2].max())))
 
@@ -125,10 +125,10 @@ def main() -> None:
     if len(sys.argv) < 3 or sys.argv[1] not in _PAIRS:
         print(__doc__)
         return
-    what, checkout, n = sys.argv[1], Path(sys.argv[2]).resolve(), int((*sys.argv[3:], "10")[0])
-    music, public = load_dataset("music"), {"ccc": _public_ccc.accuracies, "gold": gold}[what]
+    part, checkout, n = sys.argv[1], Path(sys.argv[2]).resolve(), int((*sys.argv[3:], "10")[0])
+    music, public = load_dataset("music"), {"ccc": _public_ccc.accuracies, "gold": gold}[part]
     print("| | | validation | selected | last | best |\n|---|---|---|---|---|---|", flush=True)
-    for name, (settings, theirs) in _PAIRS[what].items():
+    for name, (settings, theirs) in _PAIRS[part].items():
         rows = []
         for s in range(n):
             mine, result = ours(music, s, settings)

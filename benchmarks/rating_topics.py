@@ -36,7 +36,7 @@ VALID, TEST = SPLITS.index("valid"), SPLITS.index("test")
 
 
 def row(name: str, split: str, predicted: FloatArray, gold: FloatArray, began: float, *more: str) -> None:
-    """Print one."""
+    """Print one row."""
     values = {metric: float(value[0]) for metric, value in rating_scores(predicted[None], gold).items()}
     cells = [f"{10 * values['mae']:.3f}", f"{10 * values['rmse']:.3f}", f"{100 * values['r2']:.1f}"]
     cells += [f"{predicted.mean():.3f}", f"{time.process_time() - began:.0f}", *more]
@@ -44,7 +44,7 @@ def row(name: str, split: str, predicted: FloatArray, gold: FloatArray, began: f
 
 
 def with_truth(ratings: RatingDataset) -> RatingDataset:
-    """The crowd whose only worker gives the true ratings."""
+    """A crowd whose only worker gives the true ratings."""
     task = np.unique(ratings.task)
     parts = {"task": task, "worker": np.zeros(len(task), np.int64), "rating": ratings.gold[task]}
     return RatingDataset(
@@ -54,7 +54,7 @@ def with_truth(ratings: RatingDataset) -> RatingDataset:
 
 
 def splits(ratings: RatingDataset, fifths: int) -> Iterator[tuple[str, RatingDataset, IntArray]]:
-    """What is judged on, the dataset without it, and its tasks."""
+    """Yield the name of each held-out part, the dataset without it, and its tasks."""
     if not fifths:
         yield "test", ratings, np.flatnonzero(ratings.split == TEST)
     rated = np.flatnonzero(ratings.annotated & (ratings.split <= 0))
@@ -66,23 +66,23 @@ def splits(ratings: RatingDataset, fifths: int) -> Iterator[tuple[str, RatingDat
 
 
 def beside(model: RatingTopicModel, ratings: RatingDataset, texts: AnyArray, new: IntArray, split: str) -> None:
-    """Ridge regression on SVD and LDA of the words that the model knows, on mean and on true ratings."""
+    """Print ridge regression on SVD and LDA of the model's words, on mean and on true ratings."""
     counts = CountVectorizer(vocabulary=model.vocabulary).transform(texts)
     known = model.tasks
     for name, parts in (("128 SVD", TruncatedSVD(128, random_state=0)), ("LDA, 20 topics", lda())):
         began = time.process_time()
         features = make_pipeline(parts, StandardScaler())
         seen, unseen = features.fit_transform(counts[known]), features.transform(counts[new])
-        for answers, told in (
+        for answers, ratings_of_task in (
             ("mean ratings", cc.aggregation.ratings.get("mean").fit(ratings).rating),
             ("true ratings", ratings.gold),
         ):
-            ridge = RidgeCV(np.logspace(-2, 6, 33)).fit(seen, told[known])
+            ridge = RidgeCV(np.logspace(-2, 6, 33)).fit(seen, ratings_of_task[known])
             row(f"ridge on {name}, {answers}", split, ridge.predict(unseen), ratings.gold[new], began)
 
 
 def lda() -> LatentDirichletAllocation:
-    """Topics without ratings."""
+    """Model of topics that ignores ratings."""
     return LatentDirichletAllocation(20, random_state=0, learning_method="batch", max_iter=30)
 
 

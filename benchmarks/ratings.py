@@ -55,7 +55,7 @@ def speed(n: int) -> bool:
 
 
 def coverage(crowds: int) -> None:
-    """How often 95 % intervals hold the truth, and how often the test of shared bias is wrong."""
+    """Print the coverage of 95 % intervals, and how often the test of shared bias is wrong."""
     hits = {"bias": [0, 0], "scale": [0, 0], "correlation": [0, 0], "mae": [0, 0], "rmse": [0, 0], "ICC(1)": [0, 0]}
     values = {"equal work": [0, 0], "busy workers": [0, 0]}
     noise = np.hypot(0.1, 0.05)

@@ -1,10 +1,10 @@
-"""benchmarks/results/reproduction.md: every section is what `crowdcore reproduce` wrote, so that no number is typed.
+"""Copy the tables of `crowdcore reproduce` into benchmarks/results/reproduction.md, so that no number is typed.
 
     crowdcore reproduce ID … --scale small --out reproduction
     python -m benchmarks.reproduction_page [FOLDER]
 
-Sections of the page that FOLDER (reproduction/small) has a table for are replaced; the others, and the text around
-them, stay.
+Sections of the page with a table in FOLDER (reproduction/small) are replaced; the others, and the text around them,
+stay.
 """
 
 from __future__ import annotations

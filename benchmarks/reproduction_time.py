@@ -1,10 +1,10 @@
-"""What `crowdcore reproduce` takes: processor time of the command, the engine and its runs, one id after the other.
+"""Processor time of `crowdcore reproduce`: of the command, the engine and its runs, one id after the other.
 
     python -m benchmarks.reproduction_time FOLDER [ID …]
 
-It writes the tables to FOLDER, and the seconds to FOLDER/small/seconds.csv: of a new workspace, else they are of what
-was left to run. Ids share runs, so the order counts. A run's processes leave the command's tree; this process adopts
-them (`PR_SET_CHILD_SUBREAPER`, Linux), so that none is missed.
+It writes the tables to FOLDER, and the seconds to FOLDER/small/seconds.csv. Take a new workspace, as finished runs cost
+nothing. Ids share runs, so the order counts. A run's processes leave the command's tree; this process adopts them
+(`PR_SET_CHILD_SUBREAPER`, Linux), so that none is missed.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def main() -> None:
 
 
 def _spent() -> float:
-    """Processor time of all descendants so far, s: of those that ended, and of those that go on."""
+    """Processor time of all descendants so far in s, ended and running."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime + sum(_alive(os.getpid()))
 
 
 def _alive(parent: int) -> Iterator[float]:
-    """Of every descendant that goes on, with its own ended children."""
+    """Processor time of every running descendant, with its ended children."""
     for child in _children(parent):
         try:
             fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
@@ -59,14 +59,14 @@ def _alive(parent: int) -> Iterator[float]:
 
 
 def _reap(keep: int = 0) -> None:
-    """Let adopted processes that ended go, so that their time is counted; the command is waited for elsewhere."""
+    """Wait for ended adopted processes, so that their time is counted; the command is waited for elsewhere."""
     for child in _children(os.getpid()):
         if child != keep:
             os.waitpid(child, os.WNOHANG)
 
 
 def _children(process: int) -> list[int]:
-    """Processes that any of its threads started."""
+    """Processes started by any thread of a process."""
     return [int(child) for task in Path(f"/proc/{process}/task").glob("*/children") for child in _words(task)]
 
 

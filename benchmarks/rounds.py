@@ -1,10 +1,10 @@
-"""Does comparing two rounds cry wolf, and does it find what changed?
+"""Does comparing two rounds raise false alarms, and does it find the planted changes?
 
 Honest crowds (`testkit.planted`): workers of unequal skill, tasks of unequal difficulty, with foils. Rounds: the
 first and the second half of the time (same workers, other tasks), the same tasks labelled again by the same workers, a
 short second round, and halves of the crowd. Claim: with nothing changed, at most 5 % of crowds raise any alarm (two
 standard errors granted). Planted: one worker whose labels become guesses, one mistake that two fifths of the workers
-made and that a clearer guideline ended, and both; the table says how often each is named.
+made and that a clearer guideline ended, and both; the table has how often each is named.
 
 ``python -m benchmarks.rounds [CROWDS] [FIRST SEED]``; 100 crowds of each kind by default.
 """

@@ -1,7 +1,7 @@
 """Aggregators of a crowd that tags tokens: token accuracy and spans, and the time for many sentences.
 
-``CROWDCORE_DATA=… python -m benchmarks.sequences [dataset]`` prints a table for the sentences with gold that somebody
-tagged (default: conll_ner). ``python -m benchmarks.sequences speed [sentences]`` simulates a crowd (default: 100,000
+``CROWDCORE_DATA=… python -m benchmarks.sequences [dataset]`` prints a table for the tagged sentences with gold
+(default: conll_ner). ``python -m benchmarks.sequences speed [sentences]`` simulates a crowd (default: 100,000
 sentences, 5 workers each), and prints the processor seconds of reading it from Parquet, of the span scores of its
 workers, and of each aggregator, with the peak of memory beside the size of the data.
 """

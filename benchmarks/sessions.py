@@ -5,7 +5,7 @@
 Every session is a browser profile of its own whose user clicks cells of Shared mistakes and changes its
 reference, thinking 4 to 12 seconds in between. They arrive one after another, since one machine draws all their
 windows; the clock starts when all have their page. Printed: redraw times from click to drawn chart, errors on pages,
-the server's memory per session, and, by the app when it ends, what its results hold of the memory they may take.
+the server's memory per session, and, by the app when it ends, the share of its memory limit that its results hold.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from testkit.app_server import APP, FLAGS, chromium_path, start, wait_until_up
 SESSIONS, SECONDS, REDRAW = 40, 90.0, 2000.0
 THINKING = (4.0, 12.0)  # seconds
 REFERENCES = ("gold", "majority-vote", "dawid-skene")
-SAID = "document.querySelector('[data-testid=stMain]').textContent.replaceAll('\\u2060', '').includes({!r})"
-# As in `benchmarks.dashboard`, but looked at ten times a second, without a layout: forty windows share two cores.
+SHOWS = "document.querySelector('[data-testid=stMain]').textContent.replaceAll('\\u2060', '').includes({!r})"
+# As in `benchmarks.dashboard`, but checked ten times a second, without a layout: forty windows share two cores.
 STOPWATCH = """condition => {
   const holds = new Function(`return (${condition})`);
   window.stopped = null;
@@ -46,7 +46,7 @@ STOPWATCH = """condition => {
 
 @dataclass
 class Seen:
-    """What the users met: milliseconds per kind of action, and errors."""
+    """Measurements of all users: milliseconds per kind of action, and errors."""
 
     times: dict[str, list[float]] = field(
         default_factory=lambda: {"opening the page": [], "cell click": [], "change of reference": []}
@@ -56,7 +56,7 @@ class Seen:
 
 
 async def timed(page: Page, condition: str, act: object, seen: Seen) -> float:
-    """Milliseconds from a click to what it leads to; a click that has not landed is made again, counted, not timed."""
+    """Milliseconds from a click until the condition holds; a click without effect is repeated, counted, not timed."""
     for _ in range(3):
         await page.evaluate(STOPWATCH, condition)
         await act()  # type: ignore[operator]
@@ -78,7 +78,7 @@ async def user(
     seconds: float,
     seen: Seen,
 ) -> None:
-    """One session: opens the page, waits for the others, then thinks and acts for some seconds."""
+    """Play one session: open the page, wait for the others, then think and act for some seconds."""
     chance = random.Random(number)
     classes = load_dataset(dataset).classes
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
@@ -107,7 +107,7 @@ async def user(
             cell = ((cell[0] + 1) % len(classes), (cell[1] + 3) % len(classes))
             if cell[0] == cell[1]:
                 continue
-            sentence = SAID.format(f"gave {classes[cell[1]]} to a task that is {classes[cell[0]]}")
+            sentence = SHOWS.format(f"gave {classes[cell[1]]} to a task that is {classes[cell[0]]}")
             area = heat.locator(".nsewdrag").first
             await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
             await area.scroll_into_view_if_needed()
@@ -136,7 +136,7 @@ async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, se
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         door = asyncio.Lock()
-        await user(browser, address, dataset, 0, door, asyncio.Barrier(1), 15, Seen())  # warm: what all sessions share
+        await user(browser, address, dataset, 0, door, asyncio.Barrier(1), 15, Seen())  # warms the shared caches
         server = psutil.Process(pid)
         before = server.memory_info().rss / 1e6
         ready = asyncio.Barrier(sessions + 1)

@@ -6,8 +6,8 @@ crowds a share of all mistakes goes to one wrong class that is the same for all 
 mistakes only, the false discovery rate at q <= 0.05 is at most 5 % (every discovery is false there, so it is the
 share of crowds with any); the bound checked is 5 % plus two standard errors of the simulation.
 
-Beside it stand the plain test, which asks only how many workers made a mistake at least once, and the same test
-with a consensus for the truth, on a quarter of the crowds: without a claim, as a consensus inherits shared mistakes.
+Printed without a claim: the plain test, which counts only the workers who made a mistake at least once, and the same
+test with a consensus as the truth, on a quarter of the crowds, as a consensus inherits shared mistakes.
 """
 
 from __future__ import annotations

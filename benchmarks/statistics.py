@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def report_peak(name: str) -> None:
-    """Most resident memory during one call, beyond what was there before it."""
+    """Print the peak of resident memory during one call, above that before it."""
     dataset = large()
     STATISTICS[name](dataset)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak of making the data

@@ -3,7 +3,7 @@
     python -m benchmarks.tag_table --seeds 6
 
 ``--split valid`` judges on the held-out training sentences, on which settings are chosen. ``--embedding 128
---filters 512 --epochs 30`` is nearer to the paper's network, and takes a GPU.
+--filters 512 --epochs 30`` is nearer to the paper's network, and needs a GPU.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Are verdicts safe, and do they find what is planted?
+"""Are verdicts safe, and do they find planted workers?
 
 Honest crowds: workers of unequal skill label tasks of unequal difficulty (on the log-odds scale), errors fall on the
 wrong classes at random or on a foil of the task's own; workers differ in how much they label. A worker is accused if
 the verdict is "remove", or if copying or drift is named. Claim: at the default thresholds at most 5 % of honest
 crowds hold an accused worker (two standard errors of the simulation are granted). Planted crowds: one worker guesses,
 one copies another, one calls class 0 class 1 in 60 % of its tasks, one guesses in the second half of the time. The
-table says how often each is named, and in how many crowds another worker is accused.
+table has how often each is named, and in how many crowds another worker is accused.
 
 ``python -m benchmarks.verdicts [CROWDS] [FIRST SEED] [REFERENCE …] [KIND …]``; 50 crowds of each kind by default.
-Kinds of planted crowds: these alone are made, to measure closely what is found there.
+With kinds of planted crowds, only these are made, for a closer measurement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REFERENCES = ("gold", "dawid-skene", "majority-vote")
 
 
 def named(verdicts: analysis.WorkerVerdicts) -> tuple[bool, bool, bool, bool, bool]:
-    """Whether spammer, copier, confused and drifting worker are named for what they are, and whether another is."""
+    """Return whether spammer, copier, confused and drifting worker are named for it, and whether another is accused."""
     cells = verdicts.confused
     return (
         bool(verdicts.verdict[SPAMMER] == "remove"),

@@ -1,4 +1,4 @@
-"""How many of our own files and functions a user's step walks through, counted by `sys.setprofile`.
+"""Number of our own files and functions that a user's step runs through, counted by `sys.setprofile`.
 
 ``python -m benchmarks.walks [--names]`` prints one row for each step: a plain CSV to a dataset, that dataset to its
 shared mistakes and their figure, ``crowdcore aggregate demo --out``, and another cell clicked on the page Mistakes.
@@ -24,7 +24,7 @@ import crowdcore as cc
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("crowdcore", "dashboard"))
-NAMES = "--names" in sys.argv  # before commands have arguments of their own
+NAMES = "--names" in sys.argv  # read before commands replace the arguments
 TARGETS = {"CSV to dataset": 25, "to figure, in all": 40, "aggregate": 45, "click": 30}  # files
 
 Walk = dict[str, set[str]]
@@ -50,7 +50,7 @@ def walk(step: Callable[[], object]) -> Walk:
 
 
 def second(step: Callable[[], object]) -> Walk:
-    """The walk of a step that was taken before."""
+    """The walk of a step taken for the second time."""
     step()
     return walk(step)
 
@@ -72,7 +72,7 @@ def figure(dataset: cc.CrowdDataset) -> object:
 
 
 def command(*words: str) -> Callable[[], None]:
-    """What runs a command in this process, its output dropped."""
+    """Return a function that runs a command in this process, its output dropped."""
     from crowdcore.cli import main
 
     def run() -> None:

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.wrong_gold [CROWDS] [FIRST SEED]`` prints for each kind of `testkit.known_truth` how many right
 gold labels are doubted where all are right, and, where 1 or 2 % are wrong, how many of these are found (recall) and how
-many of those doubted are wrong (precision). Last come LabelMe and Music, if they are there: gold that is doubted as it
-is, how much of it lies in mistakes of the guideline, and recall with further wrong gold.
+many of those doubted are wrong (precision). Last come LabelMe and Music, if installed: gold doubted as it stands, its
+share within mistakes of the guideline, and recall with further wrong gold.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SHARES = (0.01, 0.02)
 def spoiled(
     dataset: CrowdDataset, true: IntArray, share: float, rng: np.random.Generator
 ) -> tuple[CrowdDataset, BoolArray]:
-    """The crowd with a share of gold of another class, and (n_tasks,) which."""
+    """The crowd with a share of its gold made wrong, and the (n_tasks,) mask of these tasks."""
     known = np.flatnonzero(dataset.annotated & (true >= 0))
     wrong = np.isin(np.arange(len(true)), rng.choice(known, round(share * len(known)), replace=False))
     other = (true + rng.integers(1, dataset.n_classes, len(true))) % dataset.n_classes
@@ -62,14 +62,14 @@ def main() -> None:
     print("| crowds | right gold doubted | 1 % wrong: recall | precision | 2 % wrong: recall | precision |")
     print("|---|--:|--:|--:|--:|--:|")
     for kind, make in KINDS.items():
-        found, tasks = np.zeros((3, 3)), 0
+        totals, tasks = np.zeros((3, 3)), 0
         for seed in range(first, first + crowds):
             rng = np.random.default_rng([seed, len(kind)])
             known = make(rng)
             tasks += len(known.true)
-            found += [counts(known.dataset, known.true, share, rng) for share in (0.0, *SHARES)]
-        cells = [f"{hit / wrong:.2f} | {hit / max(hit + false, 1):.2f}" for wrong, hit, false in found[1:]]
-        print(f"| {kind} | {100 * found[0, 2] / tasks:.2f} % | {' | '.join(cells)} |", flush=True)
+            totals += [counts(known.dataset, known.true, share, rng) for share in (0.0, *SHARES)]
+        cells = [f"{hit / wrong:.2f} | {hit / max(hit + false, 1):.2f}" for wrong, hit, false in totals[1:]]
+        print(f"| {kind} | {100 * totals[0, 2] / tasks:.2f} % | {' | '.join(cells)} |", flush=True)
     for name in sorted({"labelme", "music"} & set(list_datasets())):
         ds = cc.load_dataset(name)
         of = view(ds, "gold")
