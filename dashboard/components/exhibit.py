@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 def looked_at(reference: str = "") -> View[Any, Any]:
     """View of the page: its dataset by its reference or another, with the names that may be shown."""
-    dataset = state.get("dataset")
-    return datasets.view(dataset, reference or state.get("reference"), hidden_names(), dataset in _columns_shown())
+    dataset, reference = state.get("dataset"), reference or state.get("reference")
+    with st.spinner(as_text(f"Inferring the labels with {reference} …"), show_time=True):  # not seen where it is quick
+        return datasets.view(dataset, reference, hidden_names(), dataset in _columns_shown())
 
 
 def choose_columns(view: View) -> None:

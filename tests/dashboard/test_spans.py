@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.data import simulate, write_folder
+from dashboard.services import datasets
 from tests.dashboard.app_page import open_page, table, words
 
 
@@ -30,6 +33,27 @@ def test_the_page_draws_and_says_what_applies_to_crowds_without_spans():
     assert table(test, "starts early")["type"].tolist() == ["LOC", "PER"]
     other = open_page("spans", dataset="demo")
     assert not other.error and "demo are classes" in words(other)
+
+
+def test_what_a_page_waits_for_is_on_screen(crowd, tmp_path, monkeypatch):
+    write_folder(replace(crowd, gold=None), tmp_path / "found" / "ungolded")
+    spinners, told = [], []
+
+    @contextmanager
+    def spinner(text: str, **_: object):
+        spinners.append(text)
+        yield
+        spinners.pop()
+
+    def reference(*arguments, infer=datasets.reference):
+        told.append(" ".join(spinners))
+        return infer(*arguments)
+
+    monkeypatch.setattr(st, "spinner", spinner)
+    monkeypatch.setattr(datasets, "reference", reference)
+    test = open_page("spans", dataset="ungolded")
+    assert not test.error and test.title
+    assert told and all("auto" in text for text in told)
 
 
 def test_a_task_shows_its_sentence_with_the_spans_of_every_worker(crowd):
