@@ -73,7 +73,8 @@ def annotation_entropy(view: View) -> Exhibit:
 def class_table(view: View) -> Exhibit:
     """Shares of each class among true and given labels, and the entropy of the labels of its tasks."""
     stats = view.of(analysis.summary)
-    table = stats.balance.frame().assign(**{"entropy (nats)": stats.entropy.entropy})
+    balance = stats.balance.frame().round({"tasks": 1})  # expected numbers have decimals
+    table = balance.assign(**{"entropy (nats)": stats.entropy.entropy})
     return Exhibit("classes", "Classes", None, table)
 
 

@@ -98,10 +98,18 @@ export default function (component) {
       scaled(word, y + height / 2, 1 / part, y + height / 2);
     }
   };
+  // What is below a square matrix moves up to it where the width keeps it low.
+  const closeUp = () => {
+    const end = (part) => part.getBoundingClientRect().bottom;
+    const drawn = [...hooked.querySelectorAll(".hm, .xaxislayer-above, .infolayer")].map(end);
+    const blank = hooked._fullLayout?.yaxis?.scaleanchor ? end(hooked) - Math.max(...drawn) - 8 : 0;
+    hooked.closest(".stElementContainer").style.marginBottom = blank > 0 ? `${-Math.round(blank)}px` : "";
+  };
   const drawn = () => {
     for (const button of hooked.querySelectorAll(".modebar-btn:not([data-title=Fullscreen])")) button.tabIndex = -1;
     measure();
     fitBar();
+    closeUp();
     outline();
   };
   const listeners = { plotly_afterplot: drawn };

@@ -35,7 +35,7 @@ MANY = 100_000  # labels from which only the first of the usual aggregators begi
 def fits_of_address() -> list[str]:
     """The fits that the address names, else the usual ones."""
     dataset = opening.dataset(state.get("dataset"))
-    usual = SUGGESTED if dataset.sentences is None else OF_TAGS
+    usual = SUGGESTED if dataset.sentences is None else ("auto", *OF_TAGS)
     return state.get_many("methods") or list(usual if dataset.n_annotations < MANY else usual[:1])
 
 

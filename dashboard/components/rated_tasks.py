@@ -24,11 +24,11 @@ def draw() -> None:
 
 
 def in_numbers(view: RatingView) -> None:
-    """Summary of the ratings, and agreement of workers."""
+    """Summary of the ratings, and agreement of workers; the notes of the first stand elsewhere."""
     file = f"{state.get('dataset')}-ratings"
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
-        show(ratings.summary(view), "summary", file=file, noun="measure", rows=12)
+        show(ratings.summary(view), "summary", file=file, noun="measure", rows=12, notes=False)
     with grid.cell():
         show(ratings.agreement(view), "agreement", file=f"{file}-agreement", noun="coefficient")
 

@@ -55,7 +55,6 @@ def glance() -> None:
     makers = data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy
     panels(*((drawn, drawn.name) for drawn in (make(view) for make in makers)), file=dataset)
     show_notes(noticed)
-    st.header("Agreement between workers")
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
         show(data.agreement(view), "agreement", file=f"{dataset}-agreement", notes=False)
@@ -65,7 +64,7 @@ def glance() -> None:
         for note in exhibit.notes:
             st.markdown(as_text(note))
     st.header("Classes")
-    show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class")
+    show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class", rows=12)
 
 
 @fragment
@@ -76,6 +75,7 @@ def glance_at_ratings() -> None:
     view = looked_at()
     show(replace(exhibits.ratings.worker_bias(view), click=None), "bias", notes=False)
     rated_tasks.in_numbers(view)
+    show_notes(exhibits.ratings.summary(view).notes[len(view.notes) :])  # the first ones are in the sidebar
     with st.container(horizontal=True):
         link("ratings")
         link("tasks")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from crowdcore.exhibits import mistakes
-from dashboard.components.exhibit import looked_at, show
+from dashboard.components.exhibit import folded, looked_at, show
 from dashboard.components.frame import heading, page
 
 
@@ -13,7 +15,10 @@ def draw() -> None:
     """The page."""
     heading()
     view = looked_at()
-    show(mistakes.span_scores(view), "span-scores")
+    scores = mistakes.span_scores(view)
+    show(scores, "span-scores", notes=False)
+    st.caption(scores.notes[0])
+    folded("As a table", lambda: show(replace(scores, figure=None), "scores", noun="worker", rows=12))
     show(mistakes.span_errors(view), "span-errors")
     grid = st.grid(2, min_column_width=420, gap="small")
     with grid.cell():

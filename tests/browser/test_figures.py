@@ -270,7 +270,7 @@ def test_the_menu_has_eight_places_and_every_page_takes_the_reference_along(page
     expect(main(page).get_by_text("The same on the command line")).to_be_visible()
 
 
-def test_the_colour_bar_is_as_high_as_a_square_matrix_on_a_phone(page: Page) -> None:
+def test_a_square_matrix_on_a_phone_has_a_bar_of_its_height_and_no_blank_below(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, "/annotators?dataset=demo&view=Distances")
     matrix, bar = (charts(page).first.locator(part).first for part in (".hm", ".cbfills"))
@@ -278,6 +278,11 @@ def test_the_colour_bar_is_as_high_as_a_square_matrix_on_a_phone(page: Page) -> 
     expect(matrix).to_be_visible()
     expect(charts(page).first).to_have_attribute("data-listens", "yes")
     assert abs(matrix.evaluate(high) - bar.evaluate(high)) < 2
+    below = main(page).get_by_role("button", name="SVG").first
+    ends = [
+        part.evaluate(f"e => e.getBoundingClientRect().{end}") for part, end in ((matrix, "bottom"), (below, "top"))
+    ]
+    assert 0 < ends[1] - ends[0] < 80, "nothing but the names stands between the matrix and its downloads"
 
 
 def test_from_labelme_to_one_task_and_back(page: Page, data_folder: object) -> None:

@@ -164,6 +164,17 @@ def test_without_gold_labels_are_ratings_and_shared_bias_says_why_it_is_empty(fo
     assert "cannot be seen without gold" in words(shared) and not shared.main.dataframe and not shared.main.expander
 
 
+@pytest.mark.parametrize("reference", ["gold", "mean"])
+def test_no_note_stands_twice(found_ratings, reference: str):
+    views = [("overview", {}), *(("ratings", {"view": view}) for view in ("bias", "shared", "pairs", "truth"))]
+    for page, view in views:
+        test = open_page(page, dataset="rated", reference=reference, **view)
+        assert not test.error
+        notes = [note.value for note in test.caption if not note.value.startswith("Click a ")]
+        assert len(notes) == len(set(notes)), (page, view)
+        assert "outside -2…3" in words(test)
+
+
 def test_names_are_hidden(found_ratings):
     test = open_page("ratings", dataset="rated", names="hidden", view="pairs")
     assert not test.error

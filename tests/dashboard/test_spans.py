@@ -56,6 +56,13 @@ def test_what_a_page_waits_for_is_on_screen(crowd, tmp_path, monkeypatch):
     assert told and all("auto" in text for text in told)
 
 
+def test_labels_begin_with_auto_and_a_table_shows_no_empty_column():
+    [aggregators] = [box for box in open_page("aggregate", dataset="tagged").multiselect if box.label == "Aggregators"]
+    assert aggregators.value[0] == "auto"
+    pairs = table(open_page("annotators", dataset="tagged", view="Together"), "wrong_alike")
+    assert "agreed" in pairs and "adjusted p" not in pairs, "which is tested for no pair of workers who tag"
+
+
 def test_a_task_shows_its_sentence_with_the_spans_of_every_worker(crowd):
     task = int((crowd.gold == 1).argmax())
     test = open_page("tasks", dataset="tagged", task=str(crowd.task_ids[task]))
