@@ -12,7 +12,6 @@ from crowdcore.analysis.panels.families import are_models
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.catalogue import dataset_title, upload_folder
-from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits.view import cached
 from dashboard import state
 from dashboard.access import AccessError, may_enter, sign_in_settings
@@ -199,27 +198,21 @@ def _draw_facts(has_labels: bool) -> None:
         **state.bind("names", hidden_names(), words=("hidden", "shown")),
     )
     opened = opening.labelled(state.get("dataset"))
-    st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
+    words = [count(opened.n_tasks, opened.kind.task), count(opened.n_workers, "worker")]
+    if opened.sentences is not None:
+        words.insert(1, count(len(opened.sentences), "sentence"))
+    words.append(count(opened.n_annotations, opened.kind.label))
+    if isinstance(opened, CrowdDataset):
+        words.append(count(opened.n_classes, "class"))
+    else:
+        words[-1] += f" from {opened.low:g} to {opened.high:g}"
+    st.caption(" · ".join(words))
     for note in opened.notes if opened.kind.numeric else ():  # what was left out is told everywhere
         st.caption(as_text(note))
     name = state.page()
     runs = state.get_many("runs") if name in _OF_RUNS else []
     if (runs or name not in _OF_RUNS) and (name == "overview" or (name in _PRINTED and not opened.kind.numeric)):
         link("report", "Print / PDF", icon="print", parts=_PRINTED[name], runs=runs)
-
-
-def _labels(dataset: Labelled) -> str:
-    """Number of labels, and their classes or range."""
-    if not isinstance(dataset, CrowdDataset):
-        return f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
-    return f"{count(dataset.n_annotations, 'annotation')} · {count(dataset.n_classes, 'class')}"
-
-
-def _tasks(dataset: Labelled) -> str:
-    """Number of tasks; of a crowd that tags tokens, of tokens and sentences."""
-    if dataset.sentences is None:
-        return count(dataset.n_tasks, "task")
-    return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"
 
 
 _log = logging.getLogger("dashboard")

@@ -13,15 +13,13 @@ from crowdcore import exhibits
 from crowdcore.exhibits.exhibit import escaped
 from crowdcore.learning import learners
 from dashboard import state
-from dashboard.components.exhibit import figure, panels, show, show_notes as notes
-from dashboard.components.frame import hidden_names
+from dashboard.components.exhibit import figure, looked_at, panels, show, show_notes as notes
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker, switch
 from dashboard.components.run_choice import pick_run, run_labels, run_names
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
-from dashboard.services import datasets
 from dashboard.services.runs import readable, result, runs_of, training_fault
 
 if TYPE_CHECKING:
@@ -122,10 +120,10 @@ def show_caveats(choice: Choice) -> None:
 
 def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", name: str = "") -> RunView:
     """The run at the epoch that the address names, if it kept that."""
-    view, at = datasets.view(state.get("dataset"), state.get("reference"), hidden_names()), state.get("epoch")
+    at = state.get("epoch")
     epoch: Epoch = int(at) if at.isdecimal() else "last" if at == "last" else "selected"
     name = name or run_names([run])[run.id]
-    return exhibits.recovered.of_run(view, result(run.id), name, seed=seed, at=epoch, part=part)
+    return exhibits.recovered.of_run(looked_at(), result(run.id), name, seed=seed, at=epoch, part=part)
 
 
 def _runs(parts: tuple[str, ...]) -> list[Run]:

@@ -57,7 +57,7 @@ _OF_SHARES = (
 SHARES = set(_OF_SHARES.split("; "))
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130, "tagged by": 110, "sentence": 860}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
-_ROW, _HEADER = 33, 35  # pixels, at the theme's font size
+ROW, HEADER = 33, 35  # pixels, at the theme's font size
 
 
 def table(
@@ -107,7 +107,7 @@ def table(
             on_row(int(shown.index[picked[0]]))
 
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
-    height = _HEADER + _ROW * min(rows, len(shown))
+    height = HEADER + ROW * min(rows, len(shown))
     config = formats(shown)
     shown = without_minus_zero(shown)
     shown = shown.replace({"verdict": VERDICT_WORDS}) if "verdict" in shown else shown

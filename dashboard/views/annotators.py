@@ -148,15 +148,10 @@ def behind(view: View, name: str, judged: pd.Series[Any]) -> None:
 
 
 def together() -> None:
-    """Groups of workers who act together, then pairs."""
-    coordinated()
-    st.header("Pairs")
-    pairs()
-
-
-def pairs() -> None:
-    """Pairs that are named, and others that are wrong alike."""
+    """Groups of workers who act together; then pairs, first those who do."""
     view = looked_at()
+    coordinated(view)
+    st.header("Pairs")
     with st.spinner("Comparing pairs of workers …", show_time=True):
         exhibit = exhibits.workers.worker_pairs(view)
     if not len(exhibit.table):
@@ -218,9 +213,8 @@ def both(view: View, kind: Distance, one: str, other: str) -> None:
             link("review", "Tasks on which both make the same mistake", show="alike", workers=[one, other])
 
 
-def coordinated() -> None:
+def coordinated(view: View) -> None:
     """Groups with what changes without them, then the chosen group."""
-    view = looked_at()
     if view.dataset.sentences is not None:
         why = "Not searched for here: the tokens of a sentence are not independent tasks. Spans shows who errs how."
         st.info(why, icon=":material/format_ink_highlighter:")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crowdcore.exhibits import View, panel
 from dashboard import state
-from dashboard.components.exhibit import follow, looked_at, show
+from dashboard.components.exhibit import follow, looked_at, show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import picker
@@ -31,8 +31,7 @@ def draw() -> None:
         show(errors, "errors", notes=False)
     with right:
         show(alone, "alone", notes=False)
-    for note in (*sentences[1:-1], *errors.notes[len(sentences) :], *alone.notes):
-        st.caption(as_text(note))
+    show_notes((*sentences[1:-1], *errors.notes[len(sentences) :], *alone.notes))
     worker, other = (state.one_of(key, view.workers) for key in ("worker", "other"))
     if worker and other:
         items = panel.panel_items(view, worker, other)
@@ -47,9 +46,7 @@ def draw() -> None:
         parts += [(of, key, "row")] * (not of.table.empty)
     for exhibit, key, noun in parts:
         st.header(as_text(exhibit.title))
-        show(exhibit, key, file=f"{state.get('dataset')}-{exhibit.name}", noun=noun, rows=12, notes=False, leads=True)
-        for note in exhibit.notes:
-            st.caption(as_text(note))
+        show(exhibit, key, file=f"{state.get('dataset')}-{exhibit.name}", noun=noun, rows=12, leads=True)
     _score(view)
 
 
@@ -63,8 +60,7 @@ def _score(view: View) -> None:
         return
     st.markdown(f"**{as_text(score.notes[0])}**")
     show(score, "score", file=f"{state.get('dataset')}-{score.name}", noun="measure", notes=False)
-    for note in score.notes[1:]:
-        st.caption(as_text(note))
+    show_notes(score.notes[1:])
     after = panel.panel_score_next(view, passes)
     if not after.table.empty:
         st.subheader(as_text(after.title))

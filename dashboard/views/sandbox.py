@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -50,10 +51,9 @@ def training() -> None:
 def _crowds() -> list[str]:
     """The planted crowds that this is about, with their files."""
     known = sandbox.planted_before()
-    in_address = state.get_many("planted")
-    chosen = [name for name in in_address if name in known]
-    if len(chosen) < len(in_address):
-        st.caption(f"{count(len(in_address) - len(chosen), 'planted crowd')} in this link cannot be found here.")
+    chosen = _chosen(known)
+    if gone := len(state.get_many("planted")) - len(chosen):
+        st.caption(f"{count(gone, 'planted crowd')} in this link cannot be found here.")
     if not known:
         st.info("Nothing has been planted yet. Press **Plant** above.", icon=":material/potted_plant:")
         return []
@@ -73,13 +73,17 @@ def _crowds() -> list[str]:
     return chosen
 
 
+def _chosen(known: Sequence[str]) -> list[str]:
+    """Planted crowds of the address that are here."""
+    return [name for name in state.get_many("planted") if name in known]
+
+
 PAGES, RATED = ("compare", "confusions", "omega", "train"), ("compare", "ratings", "train")
 
 
 def results() -> None:
     """Show the runs of the chosen crowds and their results."""
-    known = sandbox.planted_before()
-    names = [name for name in state.get_many("planted") if name in known]
+    names = _chosen(sandbox.planted_before())
     if not names or training_fault() or len({usual_simulator(opening.labelled(name)) for name in names}) > 1:
         return
     runs, words = sandbox.runs_on(names), sandbox.crowd_words(names)
@@ -97,8 +101,7 @@ def results() -> None:
 @fragment
 def _recovered() -> None:
     """The table and its figure, and where each run is seen beside the truth."""
-    known = sandbox.planted_before()
-    names = [name for name in state.get_many("planted") if name in known]
+    names = _chosen(sandbox.planted_before())
     with st.spinner("Comparing with the truth …"):
         exhibit = sandbox.errors(names)
     if exhibit is None:

@@ -33,7 +33,7 @@ from dashboard.components.pickers import several, switch
 from dashboard.components.run_board import follow_runs, search_board
 from dashboard.components.run_chosen import about_chosen
 from dashboard.components.run_curves import curves
-from dashboard.components.table import download, other_formats
+from dashboard.components.table import HEADER, ROW, download, other_formats
 from dashboard.components.text import as_text, count, duration, listed, viewer_zone
 from dashboard.components.train_form import KEPT, form, refusal_of, shared_settings
 from dashboard.services import embedding, opening, train
@@ -126,7 +126,6 @@ def _start(draft: Draft, space: dict[str, Callable[[], Range | Choice]], trials:
 ROWS = 6  # that are seen before the table scrolls
 SHOWN = 8  # runs that are shown while none is ticked
 _SHORT = 8  # digits of an id
-_ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 FILTERS = {"datasets": "Dataset", "method": "Method", "states": "State", "tags": "Tag"}
 
 
@@ -195,7 +194,7 @@ def _choose_runs(matches: list[Run]) -> list[Run]:
         key=widget,
         hide_index=True,
         column_config=_columns(),
-        height=_HEADER + _ROW * min(ROWS, len(matches)) + 2,
+        height=HEADER + ROW * min(ROWS, len(matches)) + 2,
         on_select=chosen,
         selection_mode="multi-row",
         placeholder="",
