@@ -87,7 +87,6 @@ def test_a_refusal_is_told_at_its_method_and_the_others_go_on(crowd: cc.CrowdDat
 def test_warnings_are_listed_in_words(data_folder: Path) -> None:
     test = open_page(["dawid-skene", "one-coin"], dataset="labelme")
     assert "76.7 % right against 76.9 %" in words(test)
-    assert "3.38 per class" in words(test)
 
 
 def test_a_pair_shows_the_tasks_where_it_differs(crowd: cc.CrowdDataset) -> None:

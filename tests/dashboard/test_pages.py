@@ -150,10 +150,6 @@ def test_the_filter_of_items_goes_along_from_look_to_review_and_back(crowd_folde
         assert query["workers" if there == "Review" else "worker"] == ["w003"]
 
 
-def test_a_list_without_tasks_says_what_to_do(crowd_folder: Path) -> None:
-    assert "No task matches" in words(open_page("tasks", dataset="crowd", show="unlabelled"))
-
-
 def test_one_task_shows_its_labels(crowd_folder: Path) -> None:
     crowd = load_dataset("crowd")
     test = open_page("tasks", dataset="crowd", task="t00007")

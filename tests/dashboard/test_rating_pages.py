@@ -180,8 +180,3 @@ def test_names_are_hidden(found_ratings):
     assert not test.error
     tables = "".join(frame.value.to_csv() for frame in test.dataframe)
     assert "w0" not in words(test) + tables
-
-
-def test_a_crowd_of_classes_is_told_what_the_page_is_about(found_ratings):
-    test = open_page("ratings", dataset="demo")
-    assert "demo are classes" in words(test)

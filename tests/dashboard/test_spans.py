@@ -36,10 +36,8 @@ def test_the_page_draws_and_says_what_applies_to_crowds_without_spans():
 
 def test_what_a_page_waits_for_is_on_screen(crowd, tmp_path, monkeypatch):
     write_folder(replace(crowd, gold=None), tmp_path / "found" / "ungolded")
-    spinner = MagicMock()
-    monkeypatch.setattr(st, "spinner", spinner)
-    test = open_page("spans", dataset="ungolded")
-    assert not test.error
+    monkeypatch.setattr(st, "spinner", spinner := MagicMock())
+    assert not open_page("spans", dataset="ungolded").error
     assert any("with auto" in call.args[0] for call in spinner.call_args_list)
 
 
