@@ -1,1 +1,1 @@
-"""What tests and benchmarks share: crowds with known faults, files of other tools, and the app in a browser."""
+"""Helpers of tests and benchmarks: crowds with known faults, files of other tools, and the app in a browser."""

@@ -13,7 +13,7 @@ from crowdcore.testing import simulate_crowd as simulate_crowd
 
 
 class Kind(NamedTuple):
-    """How a crowd is drawn.
+    """Settings of a simulated crowd.
 
     Attributes:
         tasks, workers, classes, per_task: sizes.

@@ -1,4 +1,4 @@
-"""What a user does, in words that tests read well in."""
+"""Steps of a user, in words that read well in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the real datasets are, a small simulated crowd with known truth, and skips that cannot hide in CI."""
+"""The real datasets, a small simulated crowd with known truth, and skips that cannot hide in CI."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest first: the processes of a parallel run, which take file after file, end together."""
+    """Put the longest files first, so that processes of a parallel run, which take file after file, end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.nodeid.startswith(LONG)}
     items.sort(key=lambda item: (not item.nodeid.startswith(BROWSER), item.path not in slow))
 

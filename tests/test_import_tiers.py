@@ -1,4 +1,4 @@
-"""What is installed decides what can be imported: the light paths load nothing heavy, in a fresh interpreter."""
+"""Imports by installed extras: the light paths load nothing heavy, in a fresh interpreter."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ NONE, KAPPA, EVEN, ALONE, ALONE_DRAWN, LEAST = -1, 5.0, 0.1, 0.15, 100.0, 1e-6
 
 
 class State(NamedTuple):
-    """What a task may be: class, number of the level, foil, and the logarithm of its chance and that of the labels."""
+    """A state of a task: class, number of the level, foil, and its joint log-probability with the labels."""
 
     z: int
     d: int

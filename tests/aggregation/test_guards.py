@@ -47,7 +47,7 @@ def test_a_lost_and_an_inflated_class_are_named():
 
 
 def told(votes, method, gold=None, **settings):
-    """What is said of the confidence of a fit."""
+    """Return the guard's verdict on the confidence of a fit."""
     confidence = cc.aggregation.confidence(votes, cc.aggregation.get(method, **settings).fit(votes), gold)
     assert confidence is not None
     return confidence

@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Lab:
-    """What `running` started."""
+    """The app that `running` started."""
 
     workspace: Workspace
     environment: dict[str, str]
@@ -152,7 +152,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def crowds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where app and tests find crowds beside the real data: a large and a hostile one, and a plug-in, `PATIENT`."""
+    """Folder of further crowds for app and tests: a large and a hostile one, and a plug-in, `PATIENT`."""
     folder = tmp_path_factory.mktemp("crowds")
     write_folder(hostile_crowd(), folder / "hostile")
     write_folder(replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many"), folder / "many")

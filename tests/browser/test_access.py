@@ -20,7 +20,7 @@ COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-tex
 SCROLLED = {"runOnly": {"type": "rule", "values": ["scrollable-region-focusable"]}}
 STREAMLIT = {"presentation-role-conflict"}  # what a page of Streamlit's own widgets has
 LOOKS = {"dark": ("dark", 1440), "light": ("light", 1440), "figure": ("light", 900), "narrow": ("light", 390)}
-"""How a page looks: theme and width of the window. Another theme brings other colours, a narrow window what scrolls."""
+"""Looks of a page: theme and width of the window. Themes differ in colours, and narrow windows scroll."""
 CONTROLS = {
     "/train?": (*("Train", "CSV", "Curves", "Smoothing", "Compare 2", "Tags", "Put on all"),),
     "/compare?": ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV"),
@@ -73,7 +73,7 @@ def look(page: Page, name: str) -> None:
 
 
 def missed(page: Page, *controls: str) -> set[str]:
-    """Which of these controls Tab does not lead to."""
+    """Return the controls that Tab does not reach."""
     page.evaluate("document.activeElement.blur()")
     missing = set(controls)
     for _ in range(MOST):

@@ -1,4 +1,4 @@
-"""How few clicks lead from opening the app to what people come for; `test_upload` counts those after a file."""
+"""Number of clicks from opening the app to its main results; `test_upload` counts those after a file."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ STATES = np.array([0, 1, 2, 0, 2, 2, 1, 1])
 
 
 def observed() -> np.ndarray:
-    """How often each feature, first state and move goes with each state."""
+    """Number of times that each feature, first state and move goes with each state."""
     states = np.eye(3)[STATES]
     first, moves = states[[0, 3, 4]].sum(0), np.zeros((3, 3))
     for a, b in [(0, 1), (1, 2), (4, 5), (5, 6), (6, 7)]:

@@ -53,7 +53,7 @@ def controls(test: AppTest) -> dict[str, Any]:
 
 
 def shown(test: AppTest) -> dict[str, Any]:
-    """What the page says and draws, and what its controls show."""
+    """Return the page's text and figures, and the values of its controls."""
     assert not test.exception and not test.error
     study: dict[str, Any] = {kind: [str(part.value) for part in test.main.get(kind)] for kind in SAID}
     study["metric"] = [f"{part.label}: {part.value}" for part in test.main.get("metric")]

@@ -1,4 +1,4 @@
-"""What imports brought is no garbage: the collector that runs after every rerun need not look at it."""
+"""Imported objects are no garbage: the collector that runs after every rerun need not scan them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.dashboard.app_page import open_page, words
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where named datasets are found."""
+    """Folder in which named datasets are found."""
     folder = tmp_path / "found"
     folder.mkdir()
     monkeypatch.setenv("CROWDCORE_DATA", str(folder))

@@ -47,7 +47,7 @@ def named(home: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch) -> list[
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """What the last run of a page sent to the browser, and every file that it offered."""
+    """Everything that the last run of a page sent to the browser, and every file it offered."""
     contents: dict[str, bytes] = {}
     parse, button = local_script_runner.parse_tree_from_messages, st.download_button
 

@@ -149,7 +149,7 @@ def test_marks_are_taken_from_a_file_and_its_faults_are_listed() -> None:
 
 
 def verdicts(test) -> dict[str, int]:
-    """How many rules got which verdict, as the page says it."""
+    """Return the number of rules with each verdict, as the page shows it."""
     assert not test.exception
     assert not test.error
     return {metric.label: int(metric.value) for metric in test.metric}

@@ -23,7 +23,7 @@ def effective(study: SimpleNamespace, method: str = "conal", at: str | int = "se
 
 
 def recovered(study: SimpleNamespace, method: str = "conal", seed: int | None = None) -> analysis.RecoveredConfusion:
-    """What the pages show by default: what the run counts."""
+    """Return what the pages show by default, from the run's counts."""
     result: TrainingResult = study.results[method]
     counts = worker_counts(result, study.crowd)
     return analysis.recovered_confusion(
@@ -32,7 +32,7 @@ def recovered(study: SimpleNamespace, method: str = "conal", seed: int | None = 
 
 
 def seen(study: SimpleNamespace, run: str = "conal", **chosen: Any) -> of_runs.RunView:
-    """What the page looks at."""
+    """Return the page's view of a run."""
     return of_runs.of_run(view(study.crowd), study.results[run], **chosen)
 
 
@@ -55,7 +55,7 @@ def test_a_ticked_run_is_shown_with_the_mistakes_that_it_takes_for_shared(study:
 
 
 def true_confusion(study: SimpleNamespace) -> FloatArray:
-    """What all labels of each worker truly follow."""
+    """True confusions behind all labels of each worker."""
     truth = study.crowd.truth
     return analysis.effective_confusion(study.crowd, truth.worker_confusion, truth.common_confusion, truth.omega)
 

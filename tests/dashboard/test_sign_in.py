@@ -1,4 +1,4 @@
-"""Who may enter a shared deployment: whatever is odd denies, and never shows a secret."""
+"""Access to a shared deployment: whatever is odd denies it, and no secret is ever shown."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_only_a_whole_list_and_a_verified_address_let_in(
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where the secrets file of the server is expected; it listens to this machine."""
+    """Path of the server's secrets file; the server listens to this machine."""
     file = tmp_path / "secrets.toml"
     set_options(monkeypatch, file, "localhost")
     monkeypatch.setattr(config, "is_manually_set", lambda name: False)

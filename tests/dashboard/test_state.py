@@ -107,7 +107,7 @@ def test_a_page_remembers_its_view_when_opened_from_the_menu() -> None:
 
 
 def test_a_followed_link_writes_its_address_though_nothing_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the run before sent may overtake the link in the browser's address bar."""
+    """A message of the run before may overtake the link in the browser's address bar."""
     sent: list[str] = []
     plain = QueryParams._send_query_param_msg
     monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: (sent.append(str(self)), plain(self))[1])

@@ -1,4 +1,4 @@
-"""What the page Train asks of its services: lines of methods, labels of runs, ranges of searches, estimates."""
+"""Services of the page Train: lines of methods, labels of runs, ranges of searches, estimates."""
 
 from __future__ import annotations
 

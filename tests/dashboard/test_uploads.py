@@ -1,4 +1,4 @@
-"""What users bring along: stored, unpacked within bounds, examined, taken in."""
+"""Uploads: stored, unpacked within bounds, examined, taken in."""
 
 from __future__ import annotations
 

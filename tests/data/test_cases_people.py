@@ -1,4 +1,4 @@
-"""Who the workers are, which answers count, folders of people, experts, codes of no label."""
+"""Workers and their counted answers: folders of people, experts, codes of no label."""
 
 from __future__ import annotations
 

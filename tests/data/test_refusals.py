@@ -185,7 +185,7 @@ def written(folder: Path, name: str) -> Path:
 
 @dataclass
 class Outcome:
-    """What became of a file: a report's findings, or a refusal."""
+    """Outcome of reading a file: a report's findings, or a refusal."""
 
     rows: int = -1
     unit: str = ""
@@ -209,7 +209,7 @@ def read(path: Path, mapping: dict[str, Any]) -> Outcome:
 
 
 def paste(remedy: Remedy) -> None:
-    """What is printed of a remedy, as a command's option or as Python, is its choice again."""
+    """A remedy printed as a command's option or as Python is read back as its choice."""
     for choice in remedy.choices:
         value = [*choice.values()] if isinstance(remedy.setting, tuple) else choice[remedy.setting]
         alone = replace(remedy, value=value)

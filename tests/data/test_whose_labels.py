@@ -1,4 +1,4 @@
-"""Who labelled what, and what gold means, where names alone do not tell."""
+"""Workers, tasks and gold of files whose names alone do not identify them."""
 
 from __future__ import annotations
 

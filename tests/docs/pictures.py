@@ -114,7 +114,7 @@ def coordinated() -> analysis.CoordinatedWorkers:
 
 
 def omega(compute: Callable[..., Any]) -> Any:
-    """What CoNAL's run says about ω."""
+    """Return ω by CoNAL's run."""
     result = runs()["conal"]
     return compute(dataset(), result.omega, seeds=result.seeds)
 
@@ -128,7 +128,7 @@ def rated() -> Any:
 
 
 def trials() -> pd.DataFrame:
-    """What `figures.search_history` draws."""
+    """Return the table that `figures.search_history` draws."""
     values = [trial.value for trial in search().trials]
     settings = pd.DataFrame([trial.params for trial in search().trials])
     numbers = np.arange(1, len(values) + 1)

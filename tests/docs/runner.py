@@ -52,7 +52,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def runs(page: Path) -> bool:
-    """Whether a page holds anything to carry out."""
+    """Return whether a page holds anything to carry out."""
     return any(block.language in {"python", "console", "diff"} for block in blocks(page))
 
 
@@ -82,7 +82,7 @@ def carry_out(page: Path, folder: Path, code: Path = ROOT) -> None:
 
 
 def _crowdcore(command: str, folder: Path, code: Path, where: str) -> str:
-    """What one of our commands prints, without a process of its own, which would import everything again."""
+    """Return what one of our commands prints, run in this process to save the imports."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as end:
         main(shlex.split(command)[1:])
@@ -91,7 +91,7 @@ def _crowdcore(command: str, folder: Path, code: Path, where: str) -> str:
 
 
 def _shell(command: str, folder: Path, code: Path, where: str, given: str = "") -> str:
-    """What a command prints."""
+    """Return what a command prints."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(code), "COLUMNS": "110"}
     done = subprocess.run(

@@ -49,7 +49,7 @@ OF_TAGS = {"tag_recovery", "recovered_tags", "recovered_errors"}
 
 
 def of_tags(function: Callable[..., Any]) -> bool:
-    """Whether an exhibit is about a crowd that tags tokens."""
+    """Return whether an exhibit is about a crowd that tags tokens."""
     return function.__annotations__["view"] == "TaggedView" or function.__name__ in OF_TAGS
 
 

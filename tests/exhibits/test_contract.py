@@ -1,4 +1,4 @@
-"""What holds for every exhibit of a view: numbers and words, names hidden and escaped once, clicks that lead on."""
+"""Contract of every exhibit of a view: numbers and words, names hidden and escaped once, clicks that lead on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of panels: planted panels in which each sentence would be false."""
+"""Sentences on panels: planted panels in which each sentence would be false."""
 
 from __future__ import annotations
 

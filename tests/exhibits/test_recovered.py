@@ -1,4 +1,4 @@
-"""What runs show: training, what was planted, and what was recovered of it."""
+"""Exhibits of runs: training, planted confusions, and their recovery."""
 
 from __future__ import annotations
 

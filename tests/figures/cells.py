@@ -10,7 +10,7 @@ SPAN = re.compile(r'<span style="color:(#\w+)">(.*)</span>')
 
 
 def words(text) -> list[list[str]]:
-    """What is written into the cells."""
+    """Return the text of the cells."""
     return [["" if not cell else SPAN.fullmatch(cell)[2] for cell in row] for row in np.asarray(text, object)]
 
 

@@ -31,7 +31,7 @@ assert len(test.dataframe[0].value) == 3
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the page's files are, with a folder ``site`` that pip has installed the package into."""
+    """Folder of the page's files, with a folder ``site`` into which pip has installed the package."""
     folder = tmp_path_factory.mktemp("extras")
     for block in blocks(DOCS / "extend/package.md"):
         if block.title:

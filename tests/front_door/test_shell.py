@@ -1,4 +1,4 @@
-"""What one types in a shell: pipes, a hyphen for standard input and output, Ctrl-C."""
+"""Use in a shell: pipes, a hyphen for standard input and output, Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several tests of learning ask for."""
+"""Fixtures shared by tests of learning."""
 
 from __future__ import annotations
 

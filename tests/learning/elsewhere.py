@@ -69,7 +69,7 @@ class Elsewhere(Tensor):
 
 
 class _Operations(TorchDispatchMode):
-    """What makes tensors there, or sends them there."""
+    """Operations that make tensors there, or send them there."""
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -81,7 +81,7 @@ class _Operations(TorchDispatchMode):
 
 
 class _Functions(TorchFunctionMode):
-    """What PyTorch would do without an operation."""
+    """Functions that PyTorch answers without an operation."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

@@ -287,7 +287,7 @@ OTHERWISE = {
     "check_fit2d_1sample": "one task has one class, which is refused in another sentence",
     "check_requires_y_none": "it is refused in another sentence",
 }
-"""What scikit-learn checks and is otherwise here, and why."""
+"""Checks of scikit-learn that fail here, and why."""
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.SkipTestWarning")

@@ -54,7 +54,7 @@ def test_tests_and_benchmarks_do_not_import_each_other() -> None:
 
 
 def compared(node: ast.AST) -> Iterator[ast.expr]:
-    """What an assert compares, or looks for at the ends of a text; the pattern that an error is to match."""
+    """Yield what an assert compares, or looks for at the ends of a text, and the pattern that an error must match."""
     if isinstance(node, ast.Assert):
         for part in ast.walk(node.test):
             if isinstance(part, ast.Compare):

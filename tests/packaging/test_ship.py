@@ -1,4 +1,4 @@
-"""What ships agrees with the package, and systems that are not supported are told so."""
+"""Shipped files agree with the package, and unsupported systems are refused in words."""
 
 from __future__ import annotations
 

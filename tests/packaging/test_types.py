@@ -1,4 +1,4 @@
-"""What a script outside this repository sees of the types that `py.typed` promises."""
+"""Types as a script outside this repository sees them, as `py.typed` promises."""
 
 from __future__ import annotations
 

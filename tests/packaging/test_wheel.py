@@ -1,4 +1,4 @@
-"""What users install: one package that opens a page, trains and reports, wherever it is started."""
+"""The installed package: it opens a page, trains and reports, wherever it is started."""
 
 from __future__ import annotations
 

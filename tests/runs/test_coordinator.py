@@ -58,7 +58,7 @@ class Record:
 
 
 def coordinate(workspace: Workspace, record: Record, plan: SearchPlan) -> tuple[State, str]:
-    """What the engine does, with `record` in the place of MLflow."""
+    """Run a search as the engine does, with `record` in the place of MLflow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "store", record)
         patch.setattr(searching, "submit", record.submit)

@@ -1,4 +1,4 @@
-"""What can die, really killed: no finished result is lost, no run hangs, nothing stays behind."""
+"""Processes really killed: no finished result is lost, no run hangs, nothing stays behind."""
 
 from __future__ import annotations
 

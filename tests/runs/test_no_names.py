@@ -1,4 +1,4 @@
-"""What a run leaves behind and what the record takes: no names, locks, marks, redacted text."""
+"""Traces of runs in the workspace and the record: no names, locks, marks, redacted text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the record: one sentence each, soon, and on it goes when it is over."""
+"""Faults of the record: one sentence each, soon, and work goes on when they are over."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 def answer(address: str, path: str, **question: object) -> dict[str, object]:
-    """What the server says to a question in JSON."""
+    """Return the server's answer to a question in JSON."""
     request = urllib.request.Request(
         f"{address}/api/2.0/mlflow/{path}", json.dumps(question).encode(), {"Content-Type": "application/json"}
     )
@@ -65,7 +65,7 @@ def address(own: tuple[Workspace, str], tmp_path_factory: pytest.TempPathFactory
 
 
 def answers(port: int) -> bool:
-    """Whether a server has come up."""
+    """Return whether a server is up."""
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""What is recorded of a run, listed and asked of it."""
+"""Records of runs: writing, listing and reading them."""
 
 from __future__ import annotations
 

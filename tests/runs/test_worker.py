@@ -75,7 +75,7 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
 
 
 def speaks_without_key(address: str) -> bool:
-    """Whether a client that holds no key gets through to a scheduler."""
+    """Return whether a client without a key gets through to a scheduler."""
     from distributed import Client, Security
 
     stranger = Security.temporary()  # a key of its own

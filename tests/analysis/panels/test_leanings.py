@@ -1,4 +1,4 @@
-"""What moves judges beside the answer: planted leanings are found, and confounded ones are none."""
+"""Leanings of judges: planted ones are found, and confounded ones are not named."""
 
 from __future__ import annotations
 

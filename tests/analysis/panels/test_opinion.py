@@ -1,4 +1,4 @@
-"""What verdicts alone say: whether judges depend on each other, and between what their votes lie."""
+"""Dependence of judges, and bounds of their votes, from verdicts alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every reader keeps, and long tables."""
+"""Contract of every reader, and long tables."""
 
 from __future__ import annotations
 

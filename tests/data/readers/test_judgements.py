@@ -1,4 +1,4 @@
-"""What judges and models say: exports of tools, logs of Inspect, samples of benchmarks."""
+"""Answers of judges and models: exports of tools, logs of Inspect, samples of benchmarks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def logs(**named: dict[str, Any]) -> Maker:
 def samples(
     line: Callable[[str, int, int], Any], name: str = f"samples_boolq_{TIME}.jsonl", *, apart: bool = True
 ) -> Maker:
-    """What three models said of four items, in a folder each or in files named by them."""
+    """Write the answers of three models to four items, in a folder each or in files named by them."""
 
     def made(folder: Path) -> Path:
         for model, chosen in CHOSEN.items():

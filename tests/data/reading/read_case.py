@@ -80,12 +80,12 @@ def placed(folder: Path, content: Any) -> Any:
 
 
 def chosen(remedies: Iterable[Remedy]) -> list[dict[str, Any]]:
-    """What each remedy sets, one after another."""
+    """Settings of each remedy, one after another."""
     return [choice for remedy in remedies for choice in remedy.choices]
 
 
 class Told:
-    """What was understood of a file, as plain values; what has no name here is the report's or the dataset's."""
+    """A file as it was read, in plain values; further attributes are the report's or the dataset's."""
 
     def __init__(self, found: Import) -> None:
         self.found, self.report = found, found.report
@@ -121,7 +121,7 @@ class Told:
 
     @property
     def changes(self) -> dict[str, tuple[int, ...]]:
-        """What takes consent, each with its rows."""
+        """Rows of each change that takes consent."""
         return {f.code: f.rows for f in self.report.changes}
 
     @property
@@ -130,7 +130,7 @@ class Told:
 
     @property
     def aliases(self) -> int:
-        """How many columns were recognised by another name."""
+        """Number of columns recognised by another name."""
         return sum(f.code == "alias" for f in self.report.findings)
 
     @property

@@ -1,4 +1,4 @@
-"""What every simulation must keep; the demo and its judges."""
+"""Contract of every simulation; the demo and its judges."""
 
 from __future__ import annotations
 

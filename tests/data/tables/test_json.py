@@ -75,7 +75,7 @@ def test_half_a_surrogate_pair_is_refused(tmp_path):
 
 
 def plainly(line):
-    """What Python's own reader makes of a line, as text; or that it refuses it."""
+    """Read a line with Python's own reader, as text; or return its refusal."""
     try:
         json.loads(line)
         return repr(json.loads(line, object_pairs_hook=json_table._record))

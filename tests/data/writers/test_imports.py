@@ -1,4 +1,4 @@
-"""What is written comes back: tasks for tools, tables and datasets."""
+"""Round trips of written files: tasks for tools, tables and datasets."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_label_studio(crowd, fit, tmp_path) -> None:
 
 
 def test_label_studio_answers_come_back(crowd, fit, tmp_path) -> None:
-    """What people then accept is read by our reader, under the tasks' names where the export keeps them as ids."""
+    """Accepted predictions are read by our reader, under the tasks' names where the export keeps them as ids."""
     tasks = json.loads(write_import(crowd, tmp_path / "tasks.json", "label-studio", fit).read_text())
     for task in tasks:
         task |= {
@@ -369,7 +369,7 @@ def test_latex_is_a_booktabs_table_with_nothing_unescaped(tmp_path) -> None:
 
 
 def plain(text: str) -> str:
-    """What a cell prints."""
+    """Return the printed text of a cell."""
     words = {"backslash": "\\", "asciitilde": "~", "asciicircum": "^", "less": "<", "greater": ">", "bar": "|"}
     text = re.sub(r"\\text(\w+)\{\}", lambda found: words[found[1]], text.replace("$-$", "-"))
     return re.sub(r"\{([\[\]*])\}", r"\1", re.sub(r"\\([&%$#_{}])", r"\1", text))

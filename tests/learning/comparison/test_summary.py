@@ -1,4 +1,4 @@
-"""What is said of results side by side, against the results' own numbers and plain loops."""
+"""Summaries of results side by side, against the results' own numbers and plain loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure the posterior is: against brute force, where labels or gold that it has not seen judge it."""
+"""Confidence of the posterior, judged by unseen labels or gold, against brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every method found in the folder must do."""
+"""Contract of every method in the folder."""
 
 from __future__ import annotations
 

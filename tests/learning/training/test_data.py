@@ -1,4 +1,4 @@
-"""What training is given, and checkpoints that it goes on from."""
+"""Data of training, and checkpoints from which it continues."""
 
 from __future__ import annotations
 
