@@ -1,4 +1,4 @@
-"""A Streamlit server on a free port and a Chromium to look at it, for tests, benchmarks and pictures."""
+"""A Streamlit server on a free port and a Chromium to view it, for tests, benchmarks and pictures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def free_port() -> int:
 
 
 def start(script: Path, *arguments: str, port: int = 0, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a Streamlit script; returns its process and address at once, before it listens."""
+    """Start a Streamlit script; return its process and address at once, before it listens."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}", "--server.headless=true"]
     command += ["--browser.gatherUsageStats=false", "--", *arguments]
@@ -82,7 +82,7 @@ def wait_until_up(address: str, process: subprocess.Popen[bytes], seconds: float
 def serving(
     script: Path = APP, *arguments: str, port: int = 0, environment: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The address of a running app, with a workspace of its own; the app ends with the block."""
+    """Yield the address of a running app with a workspace of its own; the app ends with the block."""
     with tempfile.TemporaryDirectory() as workspace:
         process, address = start(
             script, *arguments, port=port, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})}

@@ -36,19 +36,19 @@ def parquet_of_many_rows(path: Path, n_rows: int = 2000 * ROWS) -> Path:
 
 
 def csv_of_many_columns(path: Path, columns: int = 1_000_000) -> Path:
-    """A megabyte of delimiters, which is a million of columns."""
+    """A megabyte of delimiters, i.e. a million columns."""
     path.write_bytes(b"task,worker,label" + b"," * columns + b"\n" + b"a,b,c" + b"," * columns + b"\n")
     return path
 
 
 def parquet_of_long_cells(path: Path, length: int = 4 << 20) -> Path:
-    """A name of 4 MB in a file of kilobytes."""
+    """Names of 4 MB in a file of kilobytes."""
     pq.write_table(pa.table({"task": ["x" * length], "worker": ["ann"], "label": ["cat"]}), path, compression="zstd")
     return path
 
 
 def png(width: int, height: int) -> bytes:
-    """A black picture: a kilobyte of zlib for a thousand of pixels."""
+    """A black picture: a kilobyte of zlib for a thousand kilobytes of pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -65,7 +65,7 @@ def images(*files: bytes) -> arrays.EncodedImages:
 
 
 def npy(shape: str, data: bytes = b"") -> bytes:
-    """A ``.npy`` whose header says that shape, whatever it holds."""
+    """A ``.npy`` whose header claims a shape, whatever it holds."""
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data

@@ -13,7 +13,7 @@ N, N_TEST, CLASSES, TOPICS, WORDS, WORKERS = 240, 200, 3, 6, 100, 6
 
 
 class Corpus:
-    """Documents drawn from the model: two topics speak for each class, the labels of workers are often wrong."""
+    """Documents drawn from the model: two topics indicate each class, and workers' labels are often wrong."""
 
     def __init__(self, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)

@@ -131,7 +131,7 @@ def _pairs(k: Kind, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
 
 
 def _confusions(k: Kind, rng: np.random.Generator) -> FloatArray:
-    """(R, C, C), row = true class."""
+    """(R, C, C) confusions, row = true class."""
     shape = (k.workers, k.classes)
     right = np.clip(rng.beta(*k.skill, (k.workers, 1)) + rng.normal(0, 0.08, shape), 0.02, 0.99)
     own = (np.arange(k.classes) + rng.integers(1, k.classes, shape)) % k.classes

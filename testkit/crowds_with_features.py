@@ -1,4 +1,4 @@
-"""Simulated crowds with features, of five kinds, to judge what runs recover of the workers and of shared mistakes."""
+"""Simulated crowds with features, of five kinds, to judge the recovery of workers and of shared mistakes by runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HARD = 0.35  # share of the tasks that look like another class
 
 
 def independent(seed: int, tasks: int = 1000) -> CrowdDataset:
-    """Every worker has a skill, and own mistakes."""
+    """Every worker has their own skill and mistakes."""
     return _crowd("independent", seed, tasks)
 
 
@@ -28,7 +28,7 @@ def shared(seed: int, tasks: int = 1000) -> CrowdDataset:
 
 
 def lookalikes(seed: int, tasks: int = 1000) -> CrowdDataset:
-    """Every worker gives a third of the tasks that look like another class this class."""
+    """Every worker gives a third of the tasks that look like another class that class."""
     return _crowd("lookalikes", seed, tasks, deceived=0.35)
 
 
@@ -58,7 +58,7 @@ def _crowd(
     deceived: float = 0.0,
     roles: bool = False,
 ) -> CrowdDataset:
-    """Half as many tasks again are a test split; no gold selects anything.
+    """Add half as many tasks as a test split; no gold is used for selection.
 
     The truth holds each label's source: ``used_common`` where a shared mistake, or a task's looks, made the label.
     """
@@ -108,14 +108,14 @@ def _crowd(
 
 
 def _assigned(rng: np.random.Generator, n: int, workers: int, labels: int) -> tuple[IntArray, IntArray]:
-    """Tasks and their workers, of whom some are far more active than others."""
+    """Tasks and their workers, some of whom are far more active than others."""
     active = np.log(rng.gamma(1.0, 1.0, workers) + 0.05)
     drawn = np.argsort(-(active + rng.gumbel(size=(n, workers))), 1)[:, :labels]
     return np.repeat(np.arange(n), labels), np.sort(drawn, 1).ravel()
 
 
 def _own_confusions(rng: np.random.Generator, workers: int, c: int) -> FloatArray:
-    """(workers, C, C) a skill each, that varies a little between classes, and mistakes that are no one else's."""
+    """(workers, C, C) confusions: skills that vary a little between classes, and individual mistakes."""
     skill = rng.beta(5, 2, workers)
     right = np.clip(skill[:, None] + rng.normal(0, 0.08, (workers, c)), 0.05, 0.98)
     off = rng.dirichlet(np.full(c - 1, 0.7), (workers, c))
@@ -130,7 +130,7 @@ def _draw_classes(rng: np.random.Generator, rows: FloatArray) -> IntArray:
 
 
 def _looks(x: FloatArray, centres: FloatArray, gold: IntArray) -> tuple[IntArray, BoolArray]:
-    """The class that each task looks like besides its own, and the tasks that look most like it."""
+    """The class that each task looks like besides its own, and the tasks with the greatest likeness."""
     distance = ((x[:, None] - centres) ** 2).sum(2)
     at = np.arange(len(gold)), gold
     own = distance[at]

@@ -26,7 +26,7 @@ KINDS = ("uniform", "own rows", "pair flips", "some single-answer")
 
 
 def own_rows(kind: str, n_workers: int, n_classes: int, rng: np.random.Generator) -> FloatArray:
-    """(R, C, C) where each worker's mistakes on a class go; the diagonal is 0."""
+    """(R, C, C) distribution of each worker's mistakes on a class; the diagonal is 0."""
     width = n_classes - 1
     if kind == "pair flips":
         rows = np.eye(width)[rng.integers(width, size=(n_workers, n_classes))]
@@ -101,7 +101,7 @@ def unequal(
 
 
 def with_copier(dataset: CrowdDataset, share: float, rng: np.random.Generator) -> tuple[CrowdDataset, int, int]:
-    """Of the two busiest workers one copies a share of what the other said, at random."""
+    """Let one of the two busiest workers copy a random share of the other's labels."""
     source, copier = np.argsort(-np.bincount(dataset.worker, minlength=dataset.n_workers), kind="stable")[:2]
     of = dataset.worker == source
     by_key = dict(zip(dataset.task[of].tolist(), dataset.label[of].tolist(), strict=True))
@@ -121,7 +121,7 @@ def laymen(
     experts: float = 0.25,
     clear: float = 0.6,
 ) -> CrowdDataset:
-    """Two classes; laymen answer by a look that a share ``clear`` of the tasks has rightly, experts know the class."""
+    """Two classes; laymen answer by a look, right for a share ``clear`` of the tasks; experts know the class."""
     gold = rng.integers(2, size=n_tasks)
     look = np.where(rng.random(n_tasks) < clear, gold, 1 - gold)
     faithful, expert = rng.uniform(0.73, 0.97, n_workers), np.arange(n_workers) < round(experts * n_workers)

@@ -1,4 +1,4 @@
-"""Small exports of the tools that write tables, as their documentation says; see `exports`."""
+"""Small exports of the tools that write tables, after their documentation; see `exports`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ APPEN = _table(
 
 
 def replaced(text: str, replacements: tuple[tuple[str, str], ...]) -> str:
-    """A text with some parts, which must be there, replaced by others."""
+    """Replace parts of a text, all of which must occur."""
     for old, new in replacements:
         assert old in text
         text = text.replace(old, new)

@@ -1,4 +1,4 @@
-"""A small export of each annotation tool, as the tool writes it or as its documentation says.
+"""A small export of each annotation tool, as the tool or its documentation writes it.
 
 Every export holds the classes ``pos`` and ``neg``, given by three workers to two or three texts, and some answers that
 are no annotation of one class.
@@ -201,7 +201,7 @@ LABELBOX = [
 
 
 def lines(records: list[Any]) -> str:
-    """JSON lines."""
+    """Encode records as JSON lines."""
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
@@ -233,7 +233,7 @@ COUNTS = {
 
 
 def write(folder: Path) -> dict[str, Path]:
-    """Write all of them; doccano's is a folder."""
+    """Write all exports; doccano's is a folder."""
     paths = {}
     for name, text in FILES.items():
         paths[name] = folder / name

@@ -1,4 +1,4 @@
-"""Files of tools that judge models: small ones, as the tool's schema says."""
+"""Small files of tools that judge models, after the tools' schemas."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def lm_sample(
 
 
 def lm_text(number: int, answer: str, right: bool, rule: str = "strict-match") -> dict[str, Any]:
-    """A line of lm-evaluation-harness 0.4 for a text that was generated."""
+    """A line of lm-evaluation-harness 0.4 for a generated text."""
     return {
         "doc_id": number, "doc": {"question": f"sum {number}"}, "target": f"it is #### {number}",
         "arguments": {"gen_args_0": {"arg_0": f"sum {number}", "arg_1": {"until": ["Q:"]}}},
@@ -98,14 +98,14 @@ def instance(number: int, model: str, answer: str, target: str, part: str = "boo
 
 
 def write_lines(records: Sequence[Any], file: Path) -> Path:
-    """JSON lines, in folders that are made."""
+    """Write JSON lines, making the folders."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return file
 
 
 def write(folder: Path) -> dict[str, Path]:
-    """Reader -> a file or folder of two judges, two classes and two items."""
+    """Write for each reader a file or folder of two judges, two classes and two items."""
     folder.mkdir(parents=True, exist_ok=True)
     log = inspect_log({"s1": {"grade": "C", "grade1": "I"}, "s2": {"grade": "C", "grade1": "C"}})
     for model, chosen in (("m1", (0, 1)), ("m2", (1, 1))):

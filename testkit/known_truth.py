@@ -1,4 +1,4 @@
-"""Crowds whose workers, mistakes and true classes are all known: what a sentence about them is scored against."""
+"""Crowds whose workers, mistakes and true classes are all known, to score sentences about them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Known:
     Attributes:
         dataset: with gold, which a share of the tasks may have wrong.
         true: (n_tasks,) true classes.
-        planted: what was planted -> the workers; everybody else is honest.
+        planted: planted pattern -> its workers; all others are honest.
         effect: percentage points of a planted worker's labels that the plan spoils or copies.
         shared: (true, given) of a mistake of the guideline, None without one.
-        carriers: (n_workers,) who makes it.
+        carriers: (n_workers,) True for workers who make it.
     """
 
     dataset: CrowdDataset
@@ -41,13 +41,13 @@ class Known:
 
     @property
     def honest(self) -> BoolArray:
-        """(n_workers,) who was not planted."""
+        """(n_workers,) True for workers who were not planted."""
         honest = np.ones(self.dataset.n_workers, bool)
         honest[[worker for workers in self.planted.values() for worker in workers]] = False
         return honest
 
     def without_gold(self) -> Known:
-        """The same crowd, whose gold nobody has."""
+        """The same crowd without gold."""
         unknown = np.full(self.dataset.n_tasks, -1, np.int32)
         return replace(self, dataset=replace(self.dataset, gold=unknown))
 
@@ -158,7 +158,7 @@ def graders(rng: np.random.Generator, *, n_tasks: int = 300, n_workers: int = 20
 
 
 def two_skills(rng: np.random.Generator, *, n_tasks: int = 300, per_task: int = 10, n_classes: int = 4) -> Known:
-    """Skill of two dimensions: some tasks suit some workers."""
+    """Skills of two dimensions: some tasks suit some workers."""
     n_workers, true = 20, rng.integers(0, n_classes, n_tasks)
     task, worker = drawn(n_tasks, n_workers, per_task, rng, False)
     taste, kind = rng.normal(0, 1, (n_workers, 2)), rng.normal(0, 1, (n_tasks, 2))
@@ -171,7 +171,7 @@ def two_skills(rng: np.random.Generator, *, n_tasks: int = 300, per_task: int = 
 
 
 def panel(rng: np.random.Generator, *, n_judges: int = 6, n_tasks: int = 350, correlation: float = 0.33) -> Known:
-    """Judges of two classes who all label all items, and whose mistakes correlate by a trait of the item."""
+    """Judges who label all items with two classes; their mistakes correlate by a trait of the item."""
     true = rng.integers(0, 2, n_tasks)
     accuracy = rng.uniform(0.62, 0.82, n_judges)
     load = np.sqrt(np.sin(np.pi / 2 * correlation))  # mistakes of about a half correlate so if what is behind them does
@@ -190,7 +190,7 @@ def partly(rng: np.random.Generator, crowd: Callable[[np.random.Generator], Know
 
 
 def planted(rng: np.random.Generator, what: str, *, n_classes: int = 4, n_tasks: int = 400) -> Known:
-    """An honest crowd of 15 workers with six labels a task, one of whom, or of the pair two, does ``what``."""
+    """An honest crowd of 15 workers with six labels a task, one of whom (of the pair: two) does ``what``."""
     crowd = honest(rng, n_tasks=n_tasks, n_workers=15, n_classes=n_classes, per_task=6, skill=(0.65, 0.95), even=True)
     ds, true = crowd.dataset, crowd.true
     assert ds.extra is not None
@@ -248,7 +248,7 @@ def planted(rng: np.random.Generator, what: str, *, n_classes: int = 4, n_tasks:
 
 
 def guideline(rng: np.random.Generator, *, n_classes: int = 5, n_tasks: int = 400, n_workers: int = 20) -> Known:
-    """A third of the honest workers call class 0 class 1 in 70 %: their guideline says so."""
+    """A third of the honest workers call class 0 class 1 in 70 % of the tasks, as their guideline says."""
     crowd = honest(
         rng, n_tasks=n_tasks, n_workers=n_workers, n_classes=n_classes, per_task=6, skill=(0.7, 0.95), even=True
     )

@@ -19,7 +19,7 @@ BATCHES, SHARE = 10, 0.5
 
 
 def crowd(name: str) -> CrowdDataset:
-    """Annotated tasks with gold; of a worker's repeats on a task the first label."""
+    """Return annotated tasks with gold; of a worker's repeats on a task the first label counts."""
     ds = cc.load_dataset(name)
     ds = take_tasks(ds, np.flatnonzero(ds.annotated & (ds.gold >= 0)))
     first = np.unique(ds.task.astype(np.int64) * ds.n_workers + ds.worker, return_index=True)[1]
@@ -27,7 +27,7 @@ def crowd(name: str) -> CrowdDataset:
 
 
 def shown_first(ds: CrowdDataset, labels: int, rng: np.random.Generator) -> BoolArray:
-    """(n_annotations,) so many random labels of each task."""
+    """(n_annotations,) True for that many random labels of each task."""
     order = np.lexsort((rng.random(ds.n_annotations), ds.task))
     place = np.arange(ds.n_annotations) - ds.task_start[ds.task]
     shown = np.zeros(ds.n_annotations, bool)

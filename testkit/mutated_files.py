@@ -1,4 +1,4 @@
-"""Small files of every format, some of them mutated: what `fuzz_readers` reads."""
+"""Small files of every format, some of them mutated, for `fuzz_readers`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Made:
         kind: csv, wide, json …
         raw: its bytes.
         suffix: of its name.
-        plain: its rows as another parser has them; None: there is none for this format.
+        plain: reads its rows by another parser; None if there is none for this format.
         delimiter: where no cell of the file as it was made holds a line break, the delimiter.
         intact: whether nothing was mutated.
     """
@@ -133,7 +133,7 @@ def parquet(rng: random.Random) -> Made:
 
 
 def export(rng: random.Random) -> Made:
-    """The sample of a tool's export, where tests bring some: read as a whole, only the count can be compared."""
+    """A sample of a tool's export: read as a whole, so that only the count can be compared."""
     name, path = rng.choice(sorted(exports().items()))
     text = path.read_text(encoding="utf-8")
     edited = rng.random() < 0.8

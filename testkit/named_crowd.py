@@ -1,4 +1,4 @@
-"""A crowd whose workers have unmistakable names and e-mails, with runs on it, and every page to look for them."""
+"""A crowd whose workers have unmistakable names and e-mails, with runs on it, and every page to search for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N_WORKERS = 12
 
 
 def named_crowd() -> CrowdDataset:
-    """A simulated truth, splits, odd workers (one label only, always the same label), and what must not be seen."""
+    """Simulated truth, splits, odd workers (one label only, always the same label), and names that must not be seen."""
     crowd, rng = simulate_crowd(120, n_workers=N_WORKERS), np.random.default_rng(0)
     lone, bored = (crowd.worker == worker for worker in (3, 5))
     crowd = replace(crowd, label=np.where(bored, 1, crowd.label), split=(np.arange(120) % 5 // 3).astype(np.int8) * 2)
@@ -45,7 +45,7 @@ def named_crowd() -> CrowdDataset:
 
 
 def written() -> bytes:
-    """The same as a CSV that somebody uploads; a name stands there in two spellings."""
+    """The same crowd as a CSV to upload, with one name in two spellings."""
     crowd = named_crowd()
     out = io.StringIO()
     rows = csv.writer(out)
@@ -61,13 +61,13 @@ def written() -> bytes:
 
 
 def record_named_crowd(datasets: Path, workspace: Path) -> list[str]:
-    """Write the crowd as a dataset, and record two finished runs on it; returns their ids."""
+    """Write the crowd as a dataset, and record two finished runs on it; return their ids."""
     crowd = read_dataset(write_folder(named_crowd(), datasets / "named"))
     return [record(workspace, invented(crowd, method, seeds=(0, 1)), crowd) for method in ("trace", "conal")]
 
 
 def addresses(dataset: str, runs: list[str]) -> list[tuple[str, dict[str, str | list[str]]]]:
-    """Every page and tab, as (page, what its address says); workers are asked for by their real names."""
+    """Every page and tab, as (page, parameters of its address); workers are addressed by their real names."""
     worker, other = {"worker": f"{NAME}01"}, {"other": f"{NAME}02"}
     cell = {"true": "class 0", "given": "class 1"}
     args: list[tuple[str, dict[str, str | list[str]]]] = [
@@ -96,7 +96,7 @@ def addresses(dataset: str, runs: list[str]) -> list[tuple[str, dict[str, str | 
 
 
 def unpacked(content: bytes) -> bytes:
-    """A file with, if it is an archive, all that is in it; also the names of its files."""
+    """A file's bytes; of an archive also its files and their names."""
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -104,5 +104,5 @@ def unpacked(content: bytes) -> bytes:
 
 
 def names_in(*contents: bytes) -> list[str]:
-    """The names of workers, and what stands in extra columns, that can be read in some bytes."""
+    """Return the names of workers and values of extra columns that some bytes contain."""
     return sorted({match.group().decode() for content in contents for match in _ANY.finditer(unpacked(content))})

@@ -79,13 +79,13 @@ def processes(workspace: Workspace, what: str = "") -> list[int]:
 
 
 def leave(workspace, run_id, **note):
-    """Write the note of a supervisor that is gone."""
+    """Write the lock note of a supervisor that is gone."""
     with leased(workspace.run_folder(run_id)) as lease:
         lease.write(Note(**{"supervisor": 1, "child": 1, "host": socket.gethostname(), **note}))
 
 
 def until(condition: Callable[[], Any], seconds: float = 60, what: str = "") -> Any:
-    """Wait for something to become true, and return it; the asking takes a fifth of the time, so as not to delay it."""
+    """Wait for a value to become true, and return it; calls take at most a fifth of the time, so as not to delay it."""
     end = time.monotonic() + seconds
     while (start := time.monotonic()) < end:
         if value := condition():

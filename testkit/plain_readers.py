@@ -1,4 +1,4 @@
-"""Tables as Python's csv and json and pyarrow read them, by plain rules: what `fuzz_readers` compares with."""
+"""Tables as Python's csv and json and pyarrow read them, by plain rules, for comparison by `fuzz_readers`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, str | None]
 
 
 class UnreadableError(Exception):
-    """The parser of the standard library, or the plain rules of a table, refuse a file."""
+    """A file refused by the parser of the standard library, or by the plain rules of a table."""
 
 
 def cells(text: str, delimiter: str) -> list[list[str]]:
@@ -108,7 +108,7 @@ def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
 
 
 def texts(row: dict[str, Any]) -> Row:
-    """The roles of a row as text; None: nothing."""
+    """The roles of a row as text; None where it has no value."""
 
     def text(value: Any) -> str | None:
         if value is None or value != value:

@@ -1,4 +1,4 @@
-"""Crowds whose faults are known: honest ones, and ones with planted, attacking, changing and tiring workers."""
+"""Crowds with known faults: honest ones, and ones with planted, attacking, changing and tiring workers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ ATTACKED: Mapping[str, Mapping[str, Any]] = {
 
 
 def attacked_crowd(seed: int, attack: str, size: int, rate: float, **settings: Any) -> CrowdDataset:
-    """An honest crowd whose first ``size`` workers attack."""
+    """An honest crowd, except that the first ``size`` workers attack."""
     crowd, workers = honest_crowd(seed, **settings), range(size)
     if attack == "copy":
         return simulate.copy_leader(crowd, workers[1:], 0, rate, seed)
@@ -145,12 +145,12 @@ def caught(result: analysis.CoordinatedWorkers, size: int) -> tuple[float, bool]
 
 
 def common_confusion(seed: int) -> CrowdDataset:
-    """CoNAL's noise: confusions that all share, to different degrees, beside those of the own."""
+    """CoNAL's noise: confusions that all share to different degrees, beside individual ones."""
     return simulate.synthetic(n_tasks=1200, n_valid=0, n_test=0, n_workers=30, per_task=4, omega_spread=1.5, seed=seed)
 
 
 def own_confusions(seed: int) -> CrowdDataset:
-    """Every worker takes each class for another one of the own in two of five tasks."""
+    """Each worker takes each class for another, individual one in two of five tasks."""
     tasks = simulate.synthetic(n_tasks=300, n_valid=0, n_test=0, n_workers=10, seed=seed)
     return simulate.tanno(tasks, n_workers=12, seed=seed)
 
@@ -159,7 +159,7 @@ CHANGED = 0  # the worker who becomes a guesser
 
 
 def two_rounds(seed: int, how: str, settings: Mapping[str, Any], *, changes: bool = False) -> CrowdDataset:
-    """A crowd with the column ``round``, and with ``changes`` a worse worker and a mistake that ends."""
+    """A crowd with the column ``round``; with ``changes``, one worker gets worse and one mistake ends."""
     ds, rng = honest_crowd(seed, **settings), np.random.default_rng([seed, 1])
     second = rng.random(ds.n_tasks)[ds.task] < (0.2 if how == "short" else 0.5)
     if how == "again":  # both answers to a task in either order
@@ -189,7 +189,7 @@ def in_sessions(crowd: CrowdDataset, sessions: int) -> tuple[CrowdDataset, IntAr
 
 
 def uneven(crowd: CrowdDataset, session: IntArray, seed: int) -> CrowdDataset:
-    """An honest crowd whose workers guess more in some of their sessions."""
+    """An honest crowd of workers who guess more in some of their sessions."""
     rng = np.random.default_rng(seed)
     share = rng.uniform(0, 0.4, (crowd.n_workers, session.max() + 1))[crowd.worker, session]
     guessed = rng.integers(crowd.n_classes, size=len(share))
@@ -197,7 +197,7 @@ def uneven(crowd: CrowdDataset, session: IntArray, seed: int) -> CrowdDataset:
 
 
 def falling(crowd: CrowdDataset, reference: str) -> BoolArray:
-    """(n_workers,) who is said to have become worse."""
+    """(n_workers,) True for workers reported as having become worse."""
     changes = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, reference)))
     assert changes is not None
     return np.nan_to_num(changes.adjusted, nan=1) <= SHARE * 0.05

@@ -1,4 +1,4 @@
-"""Finished runs without training in the browser: a result goes into a workspace's record as its own process would."""
+"""Finished runs without training: a result is recorded in a workspace as a run's own process would record it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _MATRICES = {"conal", "conal-groups", "crowd-layer", "trace", "dl-em"}
 def invented(
     dataset: CrowdDataset, method: str = "conal", seeds: Sequence[int] = (0, 1, 2), epochs: int = 20, salt: int = 0
 ) -> TrainingResult:
-    """A result such as the method might have come to, made up of random numbers without any training.
+    """Make up a result of the method from random numbers, without any training.
 
     Args:
-        dataset: what it pretends to have been trained on.
+        dataset: the training data it pretends.
         method: decides which parts were recovered.
         seeds: one replica for each.
         epochs: length of the curves; every seed selects another epoch.
@@ -85,10 +85,10 @@ def record(workspace: Workspace | Path | str, result: Learnt, dataset: Labelled 
     """Record a result as a finished run, with its curves and scores.
 
     Args:
-        workspace: where to; a folder or an opened one.
-        result: what was trained.
-        dataset: what on; default that of the result's name.
-        settings: what was asked for besides the method's defaults, as the run's spec and label say it.
+        workspace: a folder or an opened workspace.
+        result: the result to record.
+        dataset: its training data; default that of the result's name.
+        settings: settings other than the method's defaults, as in the run's spec and label.
 
     Returns:
         The run's id.

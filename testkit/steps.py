@@ -32,7 +32,7 @@ def main(page: Page) -> Locator:
 
 @contextmanager
 def listening(page: Page, listeners: dict[Any, Callable[[Any], None]]) -> Iterator[Page]:
-    """The tab with listeners of one test, which the next test has again without them."""
+    """Lend a test the tab, and remove the test's listeners afterwards."""
     for event, listener in listeners.items():
         page.on(event, listener)
     yield page
@@ -41,7 +41,7 @@ def listening(page: Page, listeners: dict[Any, Callable[[Any], None]]) -> Iterat
 
 
 def settled(page: Page) -> None:
-    """Wait until the app has nothing left to do, and has begun to answer what it was asked last."""
+    """Wait until the app is idle, and has begun to answer the last request."""
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # to be asked at all
     page.wait_for_function(_IDLE, polling=_OFTEN, timeout=_LONG)
 
@@ -68,7 +68,7 @@ def visit(page: Page, address: str) -> None:
 
 
 def charts(page: Page) -> Locator:
-    """The charts of the page (one more, never seen, warms the browser up)."""
+    """The charts of the page (another, invisible one warms the browser up)."""
     return main(page).locator("[class*=st-key-figure-] .js-plotly-plot")
 
 
@@ -77,7 +77,7 @@ def heatmap(page: Page, number: int = 0) -> Locator:
 
 
 def stand_still(place: Locator) -> None:
-    """Wait until an element has kept its place for ten frames: what is still being laid out takes no clicks."""
+    """Wait until an element has kept its place for ten frames: during layout, elements take no clicks."""
     place.scroll_into_view_if_needed()
     place.evaluate(
         """e => new Promise(done => {
@@ -113,7 +113,7 @@ def choose(page: Page, label: str, option: str) -> None:
 
 
 def small(png: bytes) -> bytes:
-    """The picture in 256 colours, rare ones among them: the median cut gives a few dots the colour of others."""
+    """The picture in 256 colours, rare ones included: the median cut alone would recolour small dots."""
     out, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
     picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()

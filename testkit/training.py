@@ -1,4 +1,4 @@
-"""Training in ways that users need not choose, for tests and benchmarks."""
+"""Training with settings that users do not choose, for tests and benchmarks."""
 
 from __future__ import annotations
 
