@@ -22,7 +22,7 @@ from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.analysis.workers.lean import places
-from crowdcore.data.report import plural
+from crowdcore.data.report import UNNAMED, plural
 from crowdcore.exhibits.exhibit import Exhibit, cell_of
 from crowdcore.exhibits.tasks import tasks_judged, with_context, with_words
 from crowdcore.exhibits.view import View, cached, copy_evidence
@@ -83,7 +83,8 @@ def verdicts(
         f"of a {noun} make come on top: without gold they look right; on most real crowds they were the larger part."
     )
     untested = "" if workers.drift is not None else " Falls were not tested: the labels have no times."
-    notes = (workers.truth, *_typical(workers), wrong_labels, f"{workers.control}{untested}")
+    unnamed = [note for note in view.dataset.notes if note.startswith(UNNAMED)]
+    notes = (workers.truth, *(unnamed or _typical(workers)), wrong_labels, f"{workers.control}{untested}")
     return Exhibit("verdicts", "Verdicts", None, table, notes)
 
 
@@ -205,11 +206,14 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     )
     labels = view.truth.labels[view.dataset.annotated]
     of_class = np.bincount(labels[labels >= 0], minlength=len(view.classes))[true]
+    judged = workers_judged(view)
+    trained, cells = judged.train & (judged.verdict != "remove"), judged.confused
+    own = [int((trained & (cells.true == a) & (cells.given == b)).sum()) for a, b in zip(true, given, strict=True)]
     table["sentence"] = [
         f"{workers} of {of} workers call “{a}” “{b}” on {tasks:,} of {n:,} such {view.dataset.task_noun}s"
-        f"{_how_sure(q, repeated, is_shared, len(names))}"
-        for (a, b, workers, of, tasks, q, _, repeated, is_shared), n in zip(
-            table.to_numpy(object), of_class, strict=True
+        f"{_how_sure(q, repeated, is_shared, len(names), alone)}"
+        for (a, b, workers, of, tasks, q, _, repeated, is_shared), n, alone in zip(
+            table.to_numpy(object), of_class, own, strict=True
         )
     ]
     untold = "Two classes do not tell which mistakes are the guideline's."
@@ -227,15 +231,17 @@ _WITHOUT_GOLD = (
 )
 
 
-def _how_sure(q: float, repeated_by: int, is_shared: bool, n_classes: int) -> str:
+def _how_sure(q: float, repeated_by: int, is_shared: bool, n_classes: int, alone: int) -> str:
+    """What is known of a mistake; ``alone``: how many workers are to be trained on it."""
     if is_shared:
         by = f"{repeated_by} of them again and again" if repeated_by else "more workers than chance explains"
         return f", {by}: make the guideline clear here."
+    own = f"; {plural(alone, 'worker')} make{'s' * (alone == 1)} it again and again" if alone else ""
     if np.isnan(q):
-        return "; not tested: " + (
+        return f"{own}; not tested: " + (
             "with two classes every mistake on a class is the same." if n_classes == 2 else "too few."
         )
-    return "; chance explains as many."
+    return f"{own}; chance explains {'the others' if alone else 'as many workers'}."
 
 
 def actions(

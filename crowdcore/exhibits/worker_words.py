@@ -71,11 +71,12 @@ def reasons(
     """
     n = len(result.verdict)
     hidden = np.full(n, np.nan) if result.drift is None else result.drift.hidden(DRIFTING * LEVEL)
-    words = [_reason(result, worker, hidden[worker]) for worker in range(n)]
-    for r, sentences in enumerate(words):
-        if result.verdict[r] != "remove":
-            sentences += ([common[r].reason] if r in common else []) + ([lean[r]] if r in lean else [])
-    return [" ".join(sentences) for sentences in words]
+    words = []
+    for r in range(n):
+        more = [*([common[r].reason] if r in common else []), *([lean[r]] if r in lean else [])]
+        more = [] if result.verdict[r] == "remove" else more
+        words.append(" ".join([*_reason(result, r, hidden[r], bool(more)), *more]))
+    return words
 
 
 @cached
@@ -94,8 +95,9 @@ def leans_in_words(dataset: CrowdDataset) -> dict[int, str]:
     return words
 
 
-def _reason(result: WorkerVerdicts, r: int, hidden: float) -> list[str]:
-    verdict, n = result.verdict[r], plural(int(result.n_annotations[r]), "label")
+def _reason(result: WorkerVerdicts, r: int, hidden: float, more: bool) -> list[str]:
+    """Why a worker got the verdict; ``more`` is to be said of the worker afterwards."""
+    verdict, n = result.verdict[r], _labels(result, r)
     if result.n_annotations[r] == 0:
         return ["Gave no label."]
     if not result.judged[r]:
@@ -129,7 +131,8 @@ def _reason(result: WorkerVerdicts, r: int, hidden: float) -> list[str]:
         return [*_too_few(result, r, knows), *_speed(result, r)]
     if verdict == "trust":
         points = f" A fall of less than {100 * hidden:.0f} points could hide in them." if hidden == hidden else ""
-        return [f"Nothing found among {n}: {knows}.{points}", *_speed(result, r)]
+        speed = _speed(result, r)
+        return [f"{'Good in' if more or speed else 'Nothing found among'} {n}: {knows}.{points}", *speed]
     if verdict == "watch":
         of = f"of 100 {{}}, {{}} look like this by chance ({knows})."
         if result.may_fall[r]:
@@ -174,9 +177,15 @@ def _too_few(result: WorkerVerdicts, r: int, knows: str) -> list[str]:
     if result.high[r] - result.low[r] <= _NARROW:
         return [f"Between weak and good, whose limit is {_percent(result.trust_above)}: {knows}."]
     soon = more <= _SOON * result.n_annotations[r]
-    enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if soon else []
-    n = plural(int(result.n_annotations[r]), "label")
-    return [f"Too few to decide, {n}{f': {knows}' if np.isfinite(result.low[r]) else ''}.", *enough]
+    such = "more label" if result.judged[r] >= result.n_annotations[r] else "more such label"
+    enough = [f"About {plural(max(round(more), 1), such)} would decide."] if soon else []
+    return [f"Too few to decide, {_labels(result, r)}{f': {knows}' if np.isfinite(result.low[r]) else ''}.", *enough]
+
+
+def _labels(result: WorkerVerdicts, r: int) -> str:
+    """The labels of a worker, or those of them that the verdict rests on."""
+    n, judged = plural(int(result.n_annotations[r]), "label"), int(result.judged[r])
+    return n if judged >= result.n_annotations[r] else f"the {judged:,} of {n} that can be judged"
 
 
 def knowledge(result: WorkerVerdicts, r: int) -> str:

@@ -163,6 +163,50 @@ def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None
     assert "include the uncertainty" in most.notes[0]
 
 
+def confusing(makers: range, share: float, seed: int = 6, gold: int = 400) -> View:
+    """Twelve workers who are right nine times in ten, of whom ``makers`` mostly call the first class the second."""
+    rng = np.random.default_rng(seed)
+    truth, rows = rng.integers(0, 4, 400), []
+    for task, true in enumerate(truth):
+        for worker in rng.choice(12, 6, replace=False):
+            label = true if rng.random() < 0.9 else rng.integers(4)
+            label = 1 if worker in makers and true == 0 and rng.random() < share else label
+            rows.append((f"t{task:03}", f"w{worker:02}", "abcd"[label], "abcd"[true] if task < gold else None))
+    return view(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label", "gold"])))
+
+
+def test_few_who_know_better_do_not_make_a_common_confusion_anybody_s_own() -> None:
+    for seed in (5, 7):
+        seen = confusing(range(2, 12), 0.85, seed)
+        assert verdicts.guideline_cells(seen)[0, 1]
+        assert (verdicts.workers_judged(seen).verdict == "trust").all()
+
+
+def test_a_mistake_of_two_workers_is_not_told_as_chance_alone() -> None:
+    seen = confusing(range(2), 0.97)
+    assert np.flatnonzero(verdicts.workers_judged(seen).verdict == "train").tolist() == [0, 1]
+    told = verdicts.mistakes_in_words(seen, 12).table.set_index(["true", "given"]).loc[("a", "b")]
+    assert (told["shared"], "; 2 workers" in told["sentence"]) == (False, True)
+
+
+def test_a_verdict_says_how_many_of_the_labels_it_rests_on() -> None:
+    seen = confusing(range(0), 0.0, gold=60)
+    judged = verdicts.workers_judged(seen)
+    assert (judged.judged < judged.n_annotations).all()
+    for n, of, reason in zip(
+        judged.judged, judged.n_annotations, verdicts.worker_verdicts(seen).table["reason"][range(12)], strict=True
+    ):
+        assert f"{n:.0f} of {of} labels" in reason
+
+
+def test_verdicts_say_that_no_worker_is_named() -> None:
+    rows = [(f"t{k}", *("ab"[(k * j) % 3 > 0] for j in range(1, 4))) for k in range(12)]
+    frame = pd.DataFrame(rows, columns=["task", "label_1", "label_2", "label_3"])
+    unnamed, named = (cc.from_frame(frame, workers=w) for w in (None, ["label_1", "label_2", "label_3"]))
+    assert {*verdicts.verdicts(view(unnamed, "auto")).notes} & {*unnamed.notes}
+    assert not {*verdicts.verdicts(view(named, "auto")).notes} & {*unnamed.notes}
+
+
 def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdcore.exhibits.fits._WORK", 100)
     assert "leave out the uncertainty" in describe_intervals(sampled(simulate_crowd(60)))

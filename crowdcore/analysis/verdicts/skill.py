@@ -189,6 +189,15 @@ def tell_apart(counts: FloatArray) -> BoolArray:
     return np.asarray(right.sum(1) - 1 > 1.645 * noise)
 
 
+def common_mistakes(peers: Peers, least: float) -> BoolArray:
+    """(C, C) mistakes that most workers who saw a class make, on the share ``least`` of it; five of them at least."""
+    counts = peers.counted[0]
+    rows = counts.sum(2, keepdims=True)
+    saw = rows >= _TIMES
+    makers = ((counts >= least * rows) & saw).sum(0)
+    return np.asarray((2 * makers > saw.sum(0)) & (makers >= 5))
+
+
 def confused_cells(
     peers: Peers, n_workers: int, least: float, level: float, shared: BoolArray | None = None
 ) -> Confused:

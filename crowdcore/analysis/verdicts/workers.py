@@ -22,6 +22,7 @@ from crowdcore.analysis.verdicts.skill import (
     ENOUGH,
     Confused,
     SkillEvidence,
+    common_mistakes,
     confused_cells,
     labels_needed,
     no_knowledge,
@@ -178,7 +179,10 @@ class WorkerEvidence(Shown):
         ordered = is_ordered(dataset)
         for r in np.flatnonzero(removed):
             removed[r] = no_knowledge(self.peers, int(r), ordered=ordered) > _SIGN
-        cells = confused_cells(self.peers, n, confused, level, self.guideline.cells)
+        shared = self.guideline.cells
+        if self.truth.checked:  # few who know better do not make what most do anybody's own
+            shared = shared | common_mistakes(self.peers, confused)
+        cells = confused_cells(self.peers, n, confused, level, shared)
         train = ~alone & (cells.q_value <= level)
         opponents = self.peers.opponents(np.where(train, cells.true, -1), cells.given)
         may_confuse = train & (not self.truth.checked) & ~(opponents > _OPPONENTS)

@@ -16,7 +16,7 @@ from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.columns import ALIASES, MappingError, assign_roles, plain
 from crowdcore.data.dictionary import Codes, compact, distinct, strings
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, Level, make_change, plural, quoted
+from crowdcore.data.report import UNNAMED, Finding, Level, make_change, plural, quoted
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import MAX_ROWS, Table
 from crowdcore.data.times import about_time
@@ -114,7 +114,7 @@ MAX_PLACES = 20_000
 def no_workers(n_places: int, *remedies: Remedy) -> Finding:
     """The finding that labels have places instead of workers."""
     sentence = (
-        f"No worker is named: the labels of a task are numbered, up to {plural(n_places, 'place')}. Agreement and "
+        f"{UNNAMED}: the labels of a task are numbered, up to {plural(n_places, 'place')}. Agreement and "
         "statistics of classes hold; statements about single workers mean nothing"
     )
     return Finding("no-workers", "warning", sentence, n_places, remedies=remedies)
