@@ -40,7 +40,7 @@ if not os.environ.get("CROWDCORE_DATA") and SHARED.is_dir():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """In a fresh clone, one process of a parallel run compiles what all import, while the others wait for it."""
+    """In a fresh clone, let one process of a parallel run compile the imports, while the others wait for it."""
     folder = os.open(ROOT / "tests", os.O_RDONLY)
     is_fresh = not sys.dont_write_bytecode and not any(ROOT.glob("tests/*/__pycache__"))
     try:

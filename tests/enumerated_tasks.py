@@ -37,7 +37,7 @@ def random_tasks() -> tuple[Tasks, Model]:
 
 
 def chance(model: Model, r: int, given: int, z: int, d: int, foil: int | None) -> float:
-    """Of a label of worker r."""
+    """Chance of a label of worker r."""
     right, share, alone = float(model[0][r, z, d]), float(model[1][r, z, given]), model[5]
     if given == z:
         return right

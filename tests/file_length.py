@@ -1,4 +1,4 @@
-"""Refuses tracked Python files of more than 500 lines: one idea per file."""
+"""Refuse tracked Python files of more than 500 lines: one idea per file."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def rated_crowd(
     noise: float = 0.08,
     shared: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
 ) -> tuple[RatingDataset, np.ndarray]:
-    """Ratings ``truth + shared(truth) + the worker's bias + noise``, and the workers' biases."""
+    """Ratings ``truth + shared(truth) + bias of the worker + noise``, and the workers' biases."""
     rng = np.random.default_rng(seed)
     truth, bias = rng.uniform(size=n_tasks), rng.normal(0, bias_sd, n_workers)
     worker = np.argsort(rng.random((n_tasks, n_workers)), axis=1)[:, :per_task].ravel()
@@ -33,7 +33,7 @@ def rated_crowd(
 
 
 def rated_folder(folder: Path, n_tasks: int = 120, n_workers: int = 8) -> Path:
-    """`rated_crowd` in our format, with features that tell the truth apart from noise; half of it trains."""
+    """`rated_crowd` in our format, with features of the truth and of noise; half of it trains."""
     crowd, _ = rated_crowd(n_tasks, n_workers, 4, seed=1, bias_sd=0.3)
     folder.mkdir(parents=True)
     (folder / "classes.txt").write_text("# regression: rating on -2..3\n")

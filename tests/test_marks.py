@@ -1,4 +1,4 @@
-"""Marks are kept, counted, taken from files and carried over: nothing is lost in silence."""
+"""Marks are kept, counted, taken from files and carried over: nothing is lost silently."""
 
 from __future__ import annotations
 

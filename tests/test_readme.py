@@ -1,4 +1,4 @@
-"""The README tells the truth: its Python and CLI examples run, and the pictures and commands it names exist."""
+"""The README is true: its Python and CLI examples run, and the pictures and commands it names exist."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def test_every_aggregator_keeps_what_it_promises(name):
 
 
 class FirstLabel(Aggregator):
-    """The first label of each task, whoever gave it."""
+    """Takes the first label of each task, whoever gave it."""
 
     name: ClassVar[str] = "first-label"
     title: ClassVar[str] = "First label"
@@ -44,7 +44,7 @@ def test_an_own_aggregator_that_breaks_a_promise_is_told_which(given):
 
 
 def grown():
-    """A crowd, and the same crowd seen later: shuffled, a class more, new annotations, tasks and workers."""
+    """A crowd, and the same crowd later: shuffled, with a further class, new annotations, tasks and workers."""
     later = simulate_crowd(120, 14, 4, per_task=5, seed=8)
     later = replace(later, classes=(*later.classes, "new class"))
     later = rearrange(later, *(np.random.default_rng(1).permutation(n) for n in (120, 14, 5)))

@@ -1,4 +1,4 @@
-"""Dawid–Skene, plain, fast, one-coin and ordinal, against the literal equations and crowd-kit; what EM shares."""
+"""Dawid–Skene, plain, fast, one-coin and ordinal, against the literal equations and crowd-kit; EM in general."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of an aggregator, fits held against the votes, undue confidence told and tempered."""
+"""The choice of an aggregator, fits compared with the votes, undue confidence reported and tempered."""
 
 from __future__ import annotations
 

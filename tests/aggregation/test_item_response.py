@@ -106,13 +106,13 @@ def small_crowds(draw: st.DrawFn) -> CrowdDataset:
 
 
 def fitted_small(crowd: CrowdDataset, steps: int | None = None) -> AggregationResult:
-    """After some iterations; by default, after as many as it needs."""
+    """Fit to a small crowd for some iterations; by default, until it converges."""
     some = {} if steps is None else {"max_iterations": steps, "tolerance": 0}
     return cc.aggregation.get("item-response", **some).fit(crowd)
 
 
 def check(crowd: CrowdDataset) -> None:
-    """Two iterations from the votes, which come before any acceleration, and what follows from them."""
+    """Check two iterations from the votes, which come before any acceleration, and the results."""
     model = cc.aggregation.get("item-response", max_iterations=2, tolerance=0)
     literal, side = LiteralItemResponse(crowd), model._side(crowd, None, start_posterior(crowd, None, None))
     objective = [literal.step() for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Partitions on disk give what the whole crowd gives in memory: here, within a memory limit, and on a cluster."""
+"""Partitions on disk give the results of the whole crowd in memory: here, within a memory limit, and on a cluster."""
 
 from __future__ import annotations
 

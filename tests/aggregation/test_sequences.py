@@ -1,4 +1,4 @@
-"""Aggregators of tag sequences: valid tags, better than votes, and what they are by definition."""
+"""Aggregators of tag sequences: valid tags, better than votes, and equal to their definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEQUENTIAL = [name for name in aggregation.names() if aggregation.aggregators[na
 
 
 def short(name):
-    """An aggregator; where a step is dear, of few: what is asserted of it holds of every iterate."""
+    """Make an aggregator, with few steps where they are expensive: the assertions hold for every iterate."""
     return aggregation.get(name, **({"max_iterations": 3} if name == "crf-ma" else {}))
 
 
@@ -137,7 +137,7 @@ def log_path(scores: np.ndarray, first: np.ndarray, move: np.ndarray, path: tupl
 
 
 def by_hand(crowd: cc.CrowdDataset, result: cc.aggregation.AggregationResult) -> tuple[float, np.ndarray, np.ndarray]:
-    """Over all paths, under a result's field and reliabilities: objective, posterior of tags, next reliabilities."""
+    """Objective, posterior of tags and next reliabilities under a result's field and reliabilities, over all paths."""
     crf, reliability, n_classes = result.tagger.crf, result.worker_weight, crowd.n_classes
     scores = crf.scores(word_matrix(crowd.sentences)[:, result.tagger.features])
     likelihood, posterior = 0.0, np.zeros((crowd.n_tasks, n_classes))

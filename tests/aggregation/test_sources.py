@@ -29,7 +29,7 @@ def spammers(n_tasks, know, strategy, seed):
 
 
 def literal_posterior(dataset, know, strategy):
-    """q(z) and log-likelihood by summing over who knew, annotation by annotation."""
+    """q(z) and log-likelihood by summing over knowing and guessing, annotation by annotation."""
     joint = np.zeros((dataset.n_tasks, dataset.n_classes))
     for i, c in itertools.product(range(dataset.n_tasks), range(dataset.n_classes)):
         mine = np.flatnonzero(dataset.task == i)

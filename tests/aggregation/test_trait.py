@@ -1,4 +1,4 @@
-"""One trait of verdicts: its order, its border, and what it says of both."""
+"""One trait of verdicts: its order, its border, and its notes on both."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_other_data_is_refused_in_a_sentence() -> None:
 
 
 def with_gold(crowd: cc.CrowdDataset, n: int, seed: int, **settings: object) -> tuple[float, np.ndarray]:
-    """Accuracy on the tasks whose gold is not given, where gold of n drawn at random is; and the probabilities."""
+    """Accuracy on tasks without given gold, with that of n random tasks given; and the probabilities."""
     given = np.full(crowd.n_tasks, -1)
     drawn = np.random.default_rng(seed).permutation(crowd.n_tasks)[:n]
     given[drawn] = crowd.gold[drawn]
@@ -79,7 +79,7 @@ def with_gold(crowd: cc.CrowdDataset, n: int, seed: int, **settings: object) -> 
 
 
 def leaning(n: int, seed: int) -> cc.CrowdDataset:
-    """Judges of one trait who call most tasks the first class, where a third judge alone sees what is true besides."""
+    """Judges of one trait who call most tasks the first class; judge 2 alone sees the truth besides."""
     rng = np.random.default_rng(seed)
     truth = (rng.random(n) < 0.6).astype(int)
     trait = (2 * truth - 1) * 0.7 + rng.normal(0, 1, n)
@@ -128,7 +128,7 @@ def test_gold_of_one_class_alone_or_of_all_tasks_is_taken() -> None:
 
 
 def scored(n: int, m: int, seed: int, turned: bool = False) -> cc.CrowdDataset:
-    """Verdicts that are all but one of a kind, beside scores 0 to 9 that tell more; some of both are missing."""
+    """Verdicts nearly all of one kind, beside more informative scores 0 to 9; some of both are missing."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, n)
     seen = ((2 * truth - 1) * 0.8 + rng.normal(0, 1, n))[:, None] + rng.normal(0, 1.2, (n, m)) * rng.uniform(

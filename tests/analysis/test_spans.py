@@ -1,4 +1,4 @@
-"""Spans of workers, and what depends on tokens being dependent."""
+"""Spans of workers, and the effects of dependent tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The aggregate page as a user meets it: run, compare, look at tasks, take a result along; it answers all the while."""
+"""The aggregate page as a user meets it: run, compare, view tasks, export a result; it stays responsive throughout."""
 
 from __future__ import annotations
 

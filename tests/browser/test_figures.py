@@ -1,4 +1,4 @@
-"""Cells, dots and rows lead to their evidence and back by the address, without a mouse too; all can be taken along."""
+"""Cells, dots and rows lead to their evidence and back by the address, without a mouse too; all can be exported."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def offer(page: Page, name: str, content: bytes) -> None:
 
 
 def seen(page: Page, address: str, text: str | re.Pattern[str]) -> None:
-    """A page of this address says this, and no error."""
+    """Expect this text, and no error, on the page of this address."""
     visit(page, address)
     expect(main(page).get_by_text(text).first).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""A shared deployment asks who comes: sign in at a provider, a list of who may enter, nothing shown before."""
+"""A shared deployment: sign in at a provider, a list of those who may enter, nothing shown before."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ domains = {json.dumps(domains)}
 
 
 def enter(page: Page) -> None:
-    """Sign in; nothing of the data is there before."""
+    """Sign in; no data is shown before."""
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     assert page.get_by_text("demo").count() == 0
     page.get_by_role("button", name="Sign in").click()

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module", autouse=True)
 def estimated(workspace: Path, data_folder: Path) -> None:
-    """The estimates of what starts on labelme are there."""
+    """Keep estimates of the runs that start on labelme."""
     for methods, settings in ((FIRST, ""), (FIRST, "seeds=2"), (["dl-em"], "")):
         keep_estimates(workspace, "labelme", methods, settings)
 
@@ -43,7 +43,7 @@ def shown(page: Page) -> list[str]:
 
 
 def begin(page: Page, epochs: int) -> list[str]:
-    """Fill in the epochs and press Start; returns the runs, in the order of the methods."""
+    """Fill in the epochs and press Start; return the runs, in the order of the methods."""
     field = page.get_by_role("spinbutton", name="Epochs")
     field.fill(str(epochs))
     field.press("Enter")

@@ -20,7 +20,7 @@ from tests.data.pictures import write_bad_pictures, write_pictures
 
 @pytest.fixture(autouse=True)
 def nothing_here(tmp_path, monkeypatch):
-    """The user's cache, and no pretrained weights, in the test's folder."""
+    """Put the user's cache, without pretrained weights, into the test's folder."""
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_args: str(tmp_path / "cache"))
 
 

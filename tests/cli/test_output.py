@@ -32,13 +32,13 @@ WORDS = "The labels look like guesses, and contradicts is a long word here."
 
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    """``printed()``: what was printed since, without bold and colours."""
+    """``printed()``: the output since the last call, without bold and colours."""
     return lambda: re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """``terminal(80)``: what is printed from now on goes to a terminal of 80 columns."""
+    """``terminal(80)``: from now on, output goes to a terminal of 80 columns."""
 
     def wide(columns: int) -> None:
         monkeypatch.setattr(Console, "is_terminal", property(lambda self: True))

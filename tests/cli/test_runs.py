@@ -28,7 +28,7 @@ from tests.runs.conftest import crowd_folder, make, train, workspace  # noqa: F4
 
 @pytest.fixture
 def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs wait: what is asked for is what matters here."""
+    """Let runs wait: only their settings matter here."""
     monkeypatch.setattr("crowdcore.runs.engine.ensure_engine", lambda **_: None)
 
 

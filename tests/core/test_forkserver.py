@@ -1,4 +1,4 @@
-"""Processes forked from a server: how they end, what they inherit, and who notices."""
+"""Processes forked from a server: exit codes, inheritance, and the ends of caller and server."""
 
 from __future__ import annotations
 

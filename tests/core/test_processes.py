@@ -1,4 +1,4 @@
-"""Processes are started, bounded and ended; what reads files is confined."""
+"""Processes are started, bounded and ended; readers of files are confined."""
 
 from __future__ import annotations
 

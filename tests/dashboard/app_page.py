@@ -1,4 +1,4 @@
-"""A page of the app in-process, opened by its address, and what it says."""
+"""A page of the app in-process, opened by its address, and its text."""
 
 from __future__ import annotations
 

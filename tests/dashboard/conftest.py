@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session", autouse=True)
 def components_are_looked_up_once() -> Iterator[None]:
-    """A server asks every installed package for components when it starts; a test would with every page it opens."""
+    """Look up components once: a server does so at its start, a test would with every page it opens."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
@@ -36,7 +36,7 @@ def components_are_looked_up_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The app's workspace; no cache survives a test, and no trial trains to tell what a run will take."""
+    """The app's workspace; no cache survives a test, and no trial trains to estimate a run's cost."""
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.setattr("dashboard.services.opening._FRESH", 0.0)
     monkeypatch.setattr(runs, "estimate", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."), raising=False)
@@ -65,7 +65,7 @@ def trainable_crowd(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture(scope="session")
 def recovered(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """Finished runs on a crowd with known truth, recorded once."""
+    """Finished runs on a crowd with known truth, recorded once per session."""
     from tests.dashboard.recovered_crowd import record_runs
 
     return record_runs(tmp_path_factory.mktemp("recovered"))
@@ -73,7 +73,7 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 @pytest.fixture
 def study(recovered: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The app sees what was recorded, and is told what methods recover without asking torch."""
+    """Show the recorded runs to the app, with the methods' recoveries looked up without torch."""
     from tests.dashboard.recovered_crowd import ABLE
 
     monkeypatch.setenv("CROWDCORE_DATA", str(recovered.home / "found"))
@@ -95,7 +95,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 @pytest.fixture
 def recorded(compared: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
-    """The app sees what was recorded to be compared."""
+    """Show the runs recorded for comparison to the app."""
     monkeypatch.setenv("CROWDCORE_DATA", str(compared.datasets))
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(compared.workspace))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

@@ -1,4 +1,4 @@
-"""A crowd with known truth and finished runs on it, for the pages on what runs recovered."""
+"""A crowd with known truth and finished runs on it, for the pages on recovered confusions and ω."""
 
 from __future__ import annotations
 

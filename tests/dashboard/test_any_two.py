@@ -1,4 +1,4 @@
-"""Any control, then any other: what a page then shows is what its address shows to somebody else."""
+"""Any control, then any other: the page then equals what its address shows to somebody else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FOLLOW = {
 
 
 def controls(test: AppTest) -> dict[str, Any]:
-    """Those of the page that its address names, by their key there, but for limits, which need a column first."""
+    """The controls that the page's address names, by their key there, without limits, which need a column first."""
     page = test.session_state["page"]
     drawn = [w for kind in KINDS for place in (test.main, test.sidebar) for w in place.get(kind) if w.key]
     study = {w.key.removeprefix(f"{page}-").split("-")[0]: w for w in drawn if w.key.startswith(f"{page}-")}
@@ -88,7 +88,7 @@ def turn(widget: Any) -> None:
 
 
 def beside_each_other(keys: list[str]) -> Iterator[str]:
-    """The keys in an order in which any two are neighbours once: zigzags across a circle."""
+    """Order the keys so that any two are neighbours once: zigzags across a circle."""
     n = len(keys) + len(keys) % 2
     places = [(start + (k + 1) // 2 * (-1) ** (k + 1)) % n for start in range(n // 2) for k in range(n)]
     return (keys[place] for place in places if place < len(keys))

@@ -1,4 +1,4 @@
-"""With names hidden, nothing that the app sends, offers for download or logs tells a name or a further column."""
+"""With names hidden, nothing that the app sends, offers for download or logs reveals a name or a further column."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
 
 def leaks(sent: dict[str, bytes]) -> dict[str, list[str]]:
-    """Place -> names that it tells."""
+    """Place -> names that it reveals."""
     return {place: names for place, content in sent.items() if (names := names_in(content))}
 
 

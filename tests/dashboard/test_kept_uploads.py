@@ -1,4 +1,4 @@
-"""Uploads are found again, told apart, renamed and deleted; what they hold is nobody else's."""
+"""Uploads are found again, distinguished, renamed and deleted, and are visible to nobody else."""
 
 from __future__ import annotations
 

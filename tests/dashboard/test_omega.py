@@ -1,4 +1,4 @@
-"""The page on ω in-process: its numbers are the library's, and a ranking that cannot be read is said to be none."""
+"""The page on ω in-process: its numbers are the library's, and an unreliable ranking is called none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the dataset: what Overview tells, marking labels on Review, and rules on Check."""
+"""Pages of the dataset: verdicts on Overview, marking labels on Review, and rules on Check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Panel: in the menu where workers are models, and what it says is what the exhibits say."""
+"""The page Panel: in the menu where workers are models, with the words of the exhibits."""
 
 from __future__ import annotations
 

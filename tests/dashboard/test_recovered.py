@@ -1,4 +1,4 @@
-"""The page on confusions in-process: its numbers are the library's, and what is missing is said."""
+"""The page on confusions in-process: its numbers are the library's, and missing parts are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Reproduction in-process: what is there, and how to run what is not."""
+"""The page Reproduction in-process: finished tables, and commands for the missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Runs in-process: what it lists, what it leaves out, and what it does with the rows chosen."""
+"""The page Runs in-process: runs listed and left out, and actions on the chosen rows."""
 
 from __future__ import annotations
 

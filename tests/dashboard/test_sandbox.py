@@ -1,4 +1,4 @@
-"""The page Sandbox in-process, of classes, ratings and tags: it plants and trains what the library does."""
+"""The page Sandbox in-process, of classes, ratings and tags: it plants and trains as the library does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clicks and tables of the app: what a click chooses, and how numbers and texts are written."""
+"""Clicks and tables of the app: the choice of a click, and the format of numbers and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Train in-process: what its forms ask for, and what it says where nothing can be trained."""
+"""The page Train in-process: the fields of its forms, and its words where nothing can be trained."""
 
 from __future__ import annotations
 

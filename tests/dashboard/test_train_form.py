@@ -1,4 +1,4 @@
-"""The form of the page Train in-process: what it shows is what it starts, and what cannot be is not started."""
+"""The form of the page Train in-process: it starts the settings shown, and nothing impossible."""
 
 from __future__ import annotations
 

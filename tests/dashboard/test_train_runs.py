@@ -1,4 +1,4 @@
-"""The page Train in-process: what it shows of runs, and what it does with them."""
+"""The page Train in-process: its display of runs, and its actions on them."""
 
 from __future__ import annotations
 

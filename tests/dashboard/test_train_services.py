@@ -93,7 +93,7 @@ def test_curves_are_offered_by_name_without_the_scores_that_are_none() -> None:
 
 
 class _Slow:
-    """Estimates that wait for a nod."""
+    """Estimates that wait until a test releases them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []

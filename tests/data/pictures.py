@@ -23,7 +23,7 @@ def write_pictures(folder: Path, classes: list[int], side: int = 16) -> list[str
 
 
 def write_bad_pictures(folder: Path) -> dict[str, str]:
-    """Name -> what must be said of it."""
+    """Name -> the fault that must be reported."""
     good = Image.new("RGB", (20, 20), "red")
     good.save(folder / "whole.png")
     (folder / "zero.png").write_bytes(b"")

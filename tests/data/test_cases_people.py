@@ -22,7 +22,7 @@ def crowd(*people: str, label: str = "label", n: int = 12) -> pd.DataFrame:
 
 
 def labelled(names: Any, *people: str, n: int = 12, step: int = 1) -> pd.DataFrame:
-    """Labels in turn, or, with a step of 7, in no order that shows."""
+    """Labels in turn, or, with a step of 7, in no visible order."""
     names = [*names]
     place = [(i * step % 11 if step > 1 else i) % len(names) for i in range(n * len(people))]
     return crowd(*people, n=n).assign(label=[names[k] for k in place])
@@ -34,7 +34,7 @@ def texts(judged: str) -> pd.DataFrame:
 
 
 def of_people(column: bool, *names: str) -> dict[str, str]:
-    """Each worker's file calls the tasks otherwise; a further column names them alike."""
+    """Each worker's file has other names for the tasks; a further column names them alike."""
     return {
         f"{who}.csv": table([(f"{who}-{k}", *([t] if column else []), v) for k, (t, v) in enumerate(given)], *names)
         for who, given in BY_WORKER.items()

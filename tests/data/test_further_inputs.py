@@ -1,4 +1,4 @@
-"""Further variants of the kinds of files that people have: read as what they are, or asked about."""
+"""Further variants of the kinds of files that people have: read correctly, or asked about."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def several(*names: str) -> str:
 
 
 def said(names: Any, label: Any = lambda k, v: v, encoding: str = "utf-8", delimiter: str = ",") -> tuple[str, bytes]:
-    """The crowd's votes with other words."""
+    """The crowd's votes in other words."""
     rows = [(t, w, label(k, v)) for k, (t, w, v) in enumerate(ROWS)]
     return "words.csv", table(rows, *names, delimiter=delimiter).encode(encoding)
 

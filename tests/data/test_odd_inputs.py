@@ -1,4 +1,4 @@
-"""Variants of the kinds of files that people have: read as what they are, or asked about."""
+"""Variants of the kinds of files that people have: read correctly, or asked about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, the answer is a dataset or one sentence, and every remedy works as it says."""
+"""Whatever a file contains, the answer is a dataset or one sentence, and every remedy works as it says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS = st.sampled_from([None, None, None, *readers])
 
 
 def tried(raw: bytes, suffix: str, **how) -> None:
-    """Examine it, and if it can be taken in, take it in."""
+    """Examine a file, and take it in if possible."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"labels{suffix}"
         path.write_bytes(raw)
@@ -221,7 +221,7 @@ def paste(remedy: Remedy) -> None:
 
 
 def walk(path: Path, mapping: dict[str, Any], levels: int = LEVELS) -> Iterator[tuple[Remedy, str]]:
-    """Each remedy that does not keep its word, with what is wrong."""
+    """Yield each remedy that does not keep its word, with its fault."""
     before = read(path, mapping)
     for remedy in before.remedies:
         if remedy.of not in ("read", "kind"):

@@ -57,7 +57,7 @@ def runs(page: Path) -> bool:
 
 
 def carry_out(page: Path, folder: Path, code: Path = ROOT) -> None:
-    """Do what a page says, in ``folder``, with the package as it is in ``code``."""
+    """Carry out a page in ``folder``, with the package in ``code``."""
     namespace: dict[str, object] = {"__name__": "__page__"}
     printed: str | None = None
     for block in blocks(page):

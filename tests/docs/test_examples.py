@@ -1,4 +1,4 @@
-"""Examples in docstrings run and print what they say, and the main public functions have one."""
+"""Examples in docstrings run and print what they show, and the main public functions have one."""
 
 from __future__ import annotations
 

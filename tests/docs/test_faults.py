@@ -1,4 +1,4 @@
-"""Every fault on the results page names a test that there is."""
+"""Every fault on the results page names an existing test."""
 
 from __future__ import annotations
 

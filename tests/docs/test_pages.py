@@ -1,4 +1,4 @@
-"""The documentation tells the truth: what a page says to do works, and shows what it says it shows."""
+"""The documentation is true: the code of every page works, and prints what the page shows."""
 
 from __future__ import annotations
 

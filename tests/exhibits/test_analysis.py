@@ -1,4 +1,4 @@
-"""Exhibits of annotations: numbers are the analyses', a click names what it selects, a crowd of nothing to do."""
+"""Exhibits of annotations: numbers are the analyses', clicks name their selection, a crowd with nothing to do."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def seen(reference: str, hidden: bool = False, tiny: bool = False) -> View:
 
 
 def texts(exhibit: Exhibit) -> str:
-    """All that can be read of an exhibit."""
+    """Return all text of an exhibit."""
     figure = "" if exhibit.figure is None else str(exhibit.figure.to_plotly_json())
     rows = exhibit.table.to_csv() if len(exhibit.table.columns) else ""
     return "\n".join([exhibit.name, exhibit.title, exhibit.alt, *exhibit.notes, rows, figure])
@@ -78,7 +78,7 @@ def test_what_holds_for_every_exhibit(name: str) -> None:
 
 @cache
 def numbered() -> View:
-    """The same crowd, in which everything is called by the number of another."""
+    """The same crowd with names swapped for the numbers of others."""
     plain, turned = crowd(), [str((n + 1) % 60) for n in range(60)]
     called = {"worker_ids": pd.Index([*"12340"]), "task_ids": pd.Index(turned), "classes": tuple("1230")}
     return view(replace(plain, **called), "gold")

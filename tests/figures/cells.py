@@ -15,5 +15,5 @@ def words(text) -> list[list[str]]:
 
 
 def inks(text) -> list[list[str]]:
-    """The colours it is written in."""
+    """Return the colours of the text of the cells."""
     return [["" if not cell else SPAN.fullmatch(cell)[1] for cell in row] for row in np.asarray(text, object)]

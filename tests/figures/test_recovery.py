@@ -1,4 +1,4 @@
-"""Figures of what was learnt and recovered."""
+"""Figures of learnt and recovered parameters."""
 
 from __future__ import annotations
 

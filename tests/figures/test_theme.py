@@ -49,7 +49,7 @@ def luminance(color: str) -> float:
 
 
 def seen_apart(one: str, other: str, sight: np.ndarray) -> float:
-    """ΔE (CIE 1976) between two colours as somebody sees them."""
+    """ΔE (CIE 1976) between two colours as a person with a given vision sees them."""
 
     def lab(color: str) -> np.ndarray:
         x = TO_XYZ @ np.clip(sight @ linear(color), 0, 1) / np.array([0.95047, 1, 1.08883])

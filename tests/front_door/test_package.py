@@ -83,20 +83,20 @@ class Marks(Reader):
 
 
 class Losing(Marks):
-    """Loses a row."""
+    """Reader that loses a row."""
 
     lost = 1
 
 
 class Greedy(Marks):
-    """Takes all files for its own."""
+    """Reader that claims all files."""
 
     def fits(self, source: Source, settings: Any) -> float:
         return 1.0
 
 
 class Fragile(Marks):
-    """Fails on damaged files."""
+    """Reader that fails on damaged files."""
 
     def read(self, source: Source, settings: Any) -> Raw:
         return super().read(source, settings) if source.path.read_text().endswith("</marks>") else {}["no mark"]

@@ -1,4 +1,4 @@
-"""Results say what they are in a line, and in a notebook in a short table with a figure, whatever their size."""
+"""Results describe themselves in a line, and in a notebook by a short table and a figure, whatever their size."""
 
 from __future__ import annotations
 

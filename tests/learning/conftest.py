@@ -9,6 +9,6 @@ from crowdcore.learning import trials
 
 @pytest.fixture
 def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As few trials as there can be."""
+    """Use as few trials as possible."""
     monkeypatch.setattr(trials, "FOLDS", 2)
     monkeypatch.setattr(trials, "REPLICAS", 1)

@@ -101,7 +101,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Capturing(TorchDispatchMode):
-    """Refuses what a CUDA graph cannot hold: waiting for the device, and memory of the host but for single numbers."""
+    """Refuse what a CUDA graph cannot hold: waiting for the device, and memory of the host but for single numbers."""
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, name = kwargs or {}, str(op)
@@ -117,7 +117,7 @@ class _Capturing(TorchDispatchMode):
 
 
 class ImaginedGraph:
-    """Stands for a step that was recorded: runs it again."""
+    """Stand-in for a recorded step that runs it again."""
 
     def __init__(self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: Sequence[Tensor]) -> None:
         self.function, self.inputs = function, inputs
@@ -134,7 +134,7 @@ class ImaginedGraph:
 
 @contextmanager
 def imagined_gpu() -> Iterator[torch.device]:
-    """Within: trainers find the device as ``"cuda"``; gradients, mappings, optimisers and recording work there."""
+    """Let trainers find the device as ``"cuda"``; gradients, mappings, optimisers and recording work there."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("crowdcore.learning.training.steps.find_recorder", lambda device: ImaginedGraph)
         for name, module in list(sys.modules.items()):
@@ -150,7 +150,7 @@ def imagined_gpu() -> Iterator[torch.device]:
 
 
 def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function of all that lists, tuples and dictionaries hold; torch's own `tree_map` takes several times longer."""
+    """Map a function over leaves of lists, tuples and dictionaries, several times faster than torch's `tree_map`."""
     if isinstance(value, (tuple, list)):
         return type(value)([_each(function, part) for part in value])
     if isinstance(value, dict):
@@ -159,7 +159,7 @@ def _each(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """All that lists, tuples and dictionaries hold."""
+    """The leaves of lists, tuples and dictionaries."""
     leaves: list[Any] = []
     _each(leaves.append, value)
     return leaves

@@ -1,4 +1,4 @@
-"""Results as training would leave them, made up in a moment: for tests of what is done with results."""
+"""Results as training would leave them, made up in a moment, for tests of their use."""
 
 from __future__ import annotations
 

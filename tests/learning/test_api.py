@@ -1,4 +1,4 @@
-"""`train` and the classifier: events, stopping, one sentence for what cannot be, scikit-learn's checks."""
+"""`train` and the classifier: events, stopping, refusals in one sentence, scikit-learn's checks."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_authors_variant_brings_its_training_along():
 
 
 def forget_beyond(monkeypatch, limit):
-    """Steps of more than ``limit`` tasks × replicas do as if memory were full."""
+    """Make steps of more than ``limit`` tasks × replicas fail as if memory were full."""
     from crowdcore.learning.training.steps import Steps
 
     step = Steps._step

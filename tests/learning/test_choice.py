@@ -1,4 +1,4 @@
-"""The choice of a method, and what auto chooses."""
+"""The choice of a method, and the choices of auto."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers counted by a classifier and the other labels; numbers of classes that a method is not made for."""
+"""Workers counted by a classifier and the other labels; numbers of classes that a method does not take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a GPU that is imagined: every method trains there as on the CPU, and no tensors of two devices meet."""
+"""On an imagined GPU: every method trains there as on the CPU, and no tensors of two devices meet."""
 
 from __future__ import annotations
 

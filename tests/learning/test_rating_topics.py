@@ -1,4 +1,4 @@
-"""MA-sLDAr: the bound, planted topics, biases and precisions, and what it predicts."""
+"""MA-sLDAr: the bound, planted topics, biases and precisions, and predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taggers: sentences stay whole, padding never counts, and what is learnt finds spans."""
+"""Taggers: sentences stay whole, padding never counts, and trained ones find spans."""
 
 from __future__ import annotations
 

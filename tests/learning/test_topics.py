@@ -1,4 +1,4 @@
-"""MA-sLDAc: the bound, planted topics and confusions, and what it predicts."""
+"""MA-sLDAc: the bound, planted topics and confusions, and predictions."""
 
 from __future__ import annotations
 

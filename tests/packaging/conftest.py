@@ -32,7 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def install(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Install:
-    """Make an environment with the wheel and some extras; returns its ``bin``."""
+    """Make an environment with the wheel and some extras; return its ``bin``."""
     sites: list[Path] = []
 
     def make(*extras: str) -> Path:
@@ -59,7 +59,7 @@ def install(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Install:
 
 
 def share_compiled(package: Path, source: Path) -> None:
-    """Let an installed package find what Python and Numba have compiled of the same files in the checkout."""
+    """Let an installed package reuse the files compiled by Python and Numba in the checkout."""
     for file in package.rglob("*.py"):
         original = source / file.relative_to(package)
         if original.is_file() and original.read_bytes() == file.read_bytes():
@@ -71,7 +71,7 @@ def share_compiled(package: Path, source: Path) -> None:
 
 
 def needed(requirements: Iterable[str], extras: Iterable[str]) -> set[str]:
-    """Files and folders of site-packages that belong to requirements, and to theirs: links stand in for downloads."""
+    """Files and folders of site-packages for requirements, and for theirs: links stand in for downloads."""
     waiting, seen = [(r, e) for r in requirements for e in ("", *extras)], set()
     while waiting:
         line, extra = waiting.pop()
@@ -92,7 +92,7 @@ def installed(install: Install) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables that point at nothing of ours."""
+    """Environment variables without our paths."""
     ours = {"PYTHONPATH", "CROWDCORE_DATA", "MLFLOW_TRACKING_URI"}
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     return {

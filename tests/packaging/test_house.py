@@ -1,4 +1,4 @@
-"""The structure stays what docs/design.md says: no circles, a budget of lines for each package, files of one idea."""
+"""The structure stays as in docs/design.md: no circles, a budget of lines for each package, files of one idea."""
 
 from __future__ import annotations
 

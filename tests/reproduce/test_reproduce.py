@@ -1,4 +1,4 @@
-"""Reproductions: what is asked for can be run, what was run is found again, and the table says what came of it."""
+"""Reproductions: the requested runs, runs found again, and the tables of their results."""
 
 from __future__ import annotations
 

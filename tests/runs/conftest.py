@@ -45,7 +45,7 @@ def make(workspace: Workspace, crowd_folder: Path) -> Callable[..., Run]:
 
 @pytest.fixture
 def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
-    """``train(run)`` does in this process what its child would do; returns the exit code."""
+    """``train(run)`` trains in this process instead of a child; returns the exit code."""
     before = signal.getsignal(signal.SIGTERM)
     yield lambda run: train_process.work(workspace, run.id)
     signal.signal(signal.SIGTERM, before)
@@ -53,7 +53,7 @@ def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
 
 @pytest.fixture
 def no_engine(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> list[Workspace]:
-    """Nothing is started; returns what would have been."""
+    """Start nothing; return the workspaces whose engine would have started."""
     workspaces: list[Workspace] = []
     monkeypatch.setattr(engine, "ensure_engine", lambda *, workspace: workspaces.append(workspace))
     return workspaces

@@ -1,4 +1,4 @@
-"""Results to report on, and what a browser would make of the page."""
+"""Results to report on, and the page as a browser reads it."""
 
 from __future__ import annotations
 

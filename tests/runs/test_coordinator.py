@@ -25,7 +25,7 @@ SEARCH = "f" * 32
 
 
 class Record:
-    """Runs as files of a folder; each has ended when it is looked at for the second time."""
+    """Runs as files of a folder; each has ended when it is read for the second time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class Record:
         self.ended = state, message
 
     def log_progress(self, *given: object, workspace: Workspace) -> None:
-        """Nobody asks."""
+        """Ignore progress."""
 
     def settings(self) -> list[dict[str, object]]:
         return [json.loads(p.read_text())["settings"] for p in self.folder.iterdir() if len(p.name) == 32]
@@ -79,7 +79,7 @@ def searched(tmp_path: Path) -> tuple[Workspace, Record]:
 
 
 def killed_after(step: int, workspace: Workspace, record: Record, plan: SearchPlan) -> bool:
-    """Fork, coordinate and die of SIGKILL once so many things were written down; False when it ended before."""
+    """Fork, coordinate and die of SIGKILL after that many writes; False if it ended before."""
     pid = os.fork()
     if pid == 0:
         steps = itertools.count()

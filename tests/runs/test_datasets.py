@@ -1,4 +1,4 @@
-"""Runs on all kinds of data, several starts, and how long they take."""
+"""Runs on all kinds of data, several starts, and estimates of their time."""
 
 from __future__ import annotations
 

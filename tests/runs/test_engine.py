@@ -101,7 +101,7 @@ def test_runs_at_work_are_left_alone(workspace):
 
 
 class KilledError(BaseException):
-    """Ends what goes on, as a signal does, without being handled."""
+    """Ends a computation as a signal does, without being handled."""
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_runs_are_not_started_for_ever(workspace):
 
 
 class Dying:
-    """Children of a run that signals end, each after it has written some lines and perhaps a checkpoint."""
+    """Children of a run that die of signals, each after writing some lines and perhaps a checkpoint."""
 
     def __init__(self, folder, codes, gets_on):
         self.folder, self.codes, self.gets_on, self.pid, self.told = folder, list(codes), gets_on, 0, []

@@ -34,7 +34,7 @@ def workspace(tmp_path_factory):
 
 
 def at_epoch(workspace: Workspace, run_id: str, epoch: int) -> runs.Run:
-    """Wait for a running run to get there."""
+    """Wait for a running run to reach an epoch."""
 
     def look() -> runs.Run | None:
         run = runs.get_run(run_id, workspace=workspace)

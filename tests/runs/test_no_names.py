@@ -29,7 +29,7 @@ from tests.learning.made_up import made_up
 
 @pytest.fixture
 def crowd_folder(tmp_path: Path) -> Path:
-    """A crowd to train on, whose workers have names; one of them has a single label, one is always of one mind."""
+    """A crowd to train on, whose workers have names; one of them gives a single label, one always the same class."""
     crowd = featured_crowd()
     extra = pd.DataFrame({"mail": [f"{SIDE}{r}@example.org" for r in crowd.worker]})
     names = pd.Index([f"{NAME}{r}" for r in range(crowd.n_workers)])

@@ -46,7 +46,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
 
 @pytest.fixture(scope="module")
 def address(own: tuple[Workspace, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of an MLflow server on the record of that workspace, as `mlflow ui` is."""
+    """Address of an MLflow server on the record of that workspace, as with `mlflow ui`."""
     port, folder = free_port(), tmp_path_factory.mktemp("server")
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command += ["--backend-store-uri", own[0].tracking_uri, "--artifacts-destination", str(folder / "artefacts")]

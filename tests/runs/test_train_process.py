@@ -47,7 +47,7 @@ def assert_same(actual: TrainingResult, expected: TrainingResult) -> None:
 
 @pytest.fixture
 def at_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
-    """``at_epoch(2, action)`` acts once, when the run has told of its second epoch."""
+    """``at_epoch(2, action)`` acts once, when the run has reported its second epoch."""
 
     def plan(number: int, action: Callable[[], object]) -> None:
         listen = Recorder.listen

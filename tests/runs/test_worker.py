@@ -1,4 +1,4 @@
-"""A cluster that is there already: `crowdcore compute-worker` joins it, and the runs of a workspace go to it."""
+"""An existing cluster: `crowdcore compute-worker` joins it, and the runs of a workspace go to it."""
 
 from __future__ import annotations
 

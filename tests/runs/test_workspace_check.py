@@ -1,4 +1,4 @@
-"""A record rebuilt from files, files without a run, runs without files; a backup and what comes out of it."""
+"""A record rebuilt from files, files without a run, runs without files; a backup and its restoration."""
 
 from __future__ import annotations
 

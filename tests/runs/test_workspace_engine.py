@@ -18,7 +18,7 @@ pytestmark = [
 
 
 def deleted(folder: Path) -> bool:
-    """Delete a folder, also while a run writes into it: ``rmtree`` stops where a file has come meanwhile."""
+    """Delete a folder, also while a run writes into it: ``rmtree`` stops at files that appear meanwhile."""
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 

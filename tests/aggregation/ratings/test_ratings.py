@@ -1,4 +1,4 @@
-"""Aggregators of ratings: what holds for all, and Raykar's model against its equations and a planted crowd."""
+"""Aggregators of ratings: their contract, and Raykar's model against its equations and a planted crowd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules: planted faults fail, honest crowds pass; files of rules, and what is wrong in them by name."""
+"""Rules: planted faults fail, honest crowds pass; files of rules, and their errors by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts, noise rates and entropies, the minimax bound, and which labels to ask for next."""
+"""Counts, noise rates and entropies, the minimax bound, and the choice of the next labels."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def independent(n: int, m: int, seed: int, right: float = 0.75, share: float = 0
 
 
 def difficult(n: int, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """One trait: what is hard for one judge is hard for all, and more so for some."""
+    """One trait: items that are hard for one judge are hard for all, and more so for some."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, n)
     trait = (2 * truth - 1) * 0.8 + rng.normal(0, 1, n)

@@ -15,7 +15,7 @@ NAMES = ["gpt-4o", "claude-3-haiku", "llama-3-8b", "qwen-2-7b"]
 
 
 def told(seed: int, lean: dict[str, float], repeats: int = 1, n: int = 600, gold: bool = True) -> cc.CrowdDataset:
-    """Four judges of answers that are longer and more often OpenAI's where they are better; gpt-4o leans besides."""
+    """Four judges of answers, of which the better are longer and more often OpenAI's; gpt-4o also leans."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, n)
     item, judge = (part.ravel() for part in np.meshgrid(np.tile(np.arange(n), repeats), np.arange(4), indexing="ij"))

@@ -1,4 +1,4 @@
-"""Judges beside people: the alternative-annotator test as its authors compute it, and who is taken for a person."""
+"""Judges beside people: the alternative-annotator test as its authors compute it, and the choice of the people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ω, what was planted, and several seeds combined."""
+"""ω, planted matrices, and several seeds combined."""
 
 from __future__ import annotations
 

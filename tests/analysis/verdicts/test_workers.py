@@ -1,4 +1,4 @@
-"""Verdicts on workers: what is planted is named, honest workers are not accused, and numbers follow the definition."""
+"""Verdicts on workers: planted ones are named, honest ones are not accused, and numbers follow the definition."""
 
 from __future__ import annotations
 

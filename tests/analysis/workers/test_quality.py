@@ -1,4 +1,4 @@
-"""Quality of workers and the information of their labels; what if workers were removed."""
+"""Quality of workers, the information of their labels, and the effect of removing workers."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ ANSWERS: dict[str, Callable[[Any], int]] = {
 
 
 def nodes(value: Any) -> list[tuple[Any, Any]]:
-    """Every place in a document: its container and its key."""
+    """Yield every place in a document: its container and its key."""
     pairs = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if is_list(value) else []
     return [place for key, inner in pairs for place in ((value, key), *nodes(inner))]
 

@@ -22,7 +22,7 @@ FAULTY_TASKS = "item,split,truth\nt1,train,a\nt2,somewhere,z\nt3,test,b\n".encod
 
 
 def of(**files: Any) -> tuple[str, dict[str, Any]]:
-    """A folder of annotations and files whose names have no dot here."""
+    """Write a folder of annotations; names of files have no dot here."""
     return "crowd", {"annotations.csv": ANNOTATIONS} | {name.replace("__", "."): text for name, text in files.items()}
 
 

@@ -28,7 +28,7 @@ JUDGE_AND_ITEM = ("judge", "item", "verdict")
 
 
 def export(name: str, change: Callable[[Any], None] | None = None) -> Maker:
-    """A tool's export, its document changed."""
+    """Write a tool's export with its document changed."""
 
     def made(folder: Path) -> Path:
         path = write(folder / "files")[name]

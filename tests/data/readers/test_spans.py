@@ -313,7 +313,7 @@ def test_whatever_the_offsets_every_span_is_tagged_or_told(words, spans):
 
 @st.composite
 def spans_near_tokens(draw):
-    """A text, maybe with tokens that a tool says, and spans of which most begin and end with a token."""
+    """A text, maybe with a tool's tokens, and spans, most of which begin and end with a token."""
     text = Text.of(draw(st.text("ab \u0301北.", max_size=12)))
     if draw(st.booleans()) and text.text:
         edges = sorted(draw(st.sets(st.integers(0, len(text.text)), max_size=8)))

@@ -1,4 +1,4 @@
-"""Small files in shapes that people have, and what is said of them.
+"""Small files in shapes that people have, and the reports on them.
 
 ``tests/data/cases/NAME`` holds one, and ``expected.txt`` what is right.
 """
@@ -47,7 +47,7 @@ def table(rows: Iterable[Sequence[Any]], *names: str, delimiter: str = ",") -> s
 
 
 def written(folder: Path, name: str, content: Any) -> Path:
-    """A file; a folder, or a ``.zip``, of those of a dictionary (of arrays, too); JSON of what else is no text."""
+    """Write a file; of a dictionary a folder, or a ``.zip``, of its files (arrays, too); of other objects JSON."""
     path = folder / name
     if isinstance(content, dict) and path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
@@ -96,7 +96,7 @@ class Told:
 
     @cached_property
     def dataset(self) -> Any:
-        """It takes consent if, and only if, there are changes."""
+        """Take the file in, with consent if, and only if, there are changes."""
         if self.report.changes:
             with pytest.raises(DataError):
                 self.found.dataset()

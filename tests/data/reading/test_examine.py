@@ -1,4 +1,4 @@
-"""The two steps: examine says what would happen, to images and texts too; nothing is lost unless accepted."""
+"""The two steps: examine reports all changes, of images and texts too; nothing is lost unless accepted."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Server:
 
         class Quiet(ThreadingHTTPServer):
             def handle_error(self, *_args: object) -> None:
-                """A client that hangs up is part of these tests."""
+                """Ignore clients that hang up, as these tests do."""
 
         self.files = files
         self.http = Quiet(("127.0.0.1", 0), Handler)

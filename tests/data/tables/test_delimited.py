@@ -1,4 +1,4 @@
-"""Delimited tables, and what their content says of their header."""
+"""Delimited tables, and their headers told from their content."""
 
 from __future__ import annotations
 

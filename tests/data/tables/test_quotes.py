@@ -1,4 +1,4 @@
-"""Quotes that stand astray are told, wherever they are; text of several lines is left alone."""
+"""Stray quotes are reported, wherever they are; text of several lines is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks for ratings: losses and EM's steps against NumPy; they find planted biases, and refuse what cannot be."""
+"""Networks for ratings: losses and EM's steps against NumPy; planted biases are found, impossible settings refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans and studies: what they plant and refuse, their tables against the definitions, and how they stop."""
+"""Plans and studies: planting, refusals, their tables against the definitions, and stopping."""
 
 from __future__ import annotations
 

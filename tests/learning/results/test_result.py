@@ -1,4 +1,4 @@
-"""Results: what they say, that a saved one says the same, and classifiers that are exported from them."""
+"""Results: their contents, also after saving and loading, and classifiers exported from them."""
 
 from __future__ import annotations
 
