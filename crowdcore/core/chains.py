@@ -175,7 +175,7 @@ class Chains:
         log_move: FloatArray,
         weight: FloatArray | None = None,
     ) -> ChainSums:
-        """`forward_backward` with emissions that are made as they are needed, and a posterior (n, C) that is filled.
+        """`forward_backward` with emissions computed batch by batch, filling a posterior (n, C).
 
         Without one, the ``posterior`` of the sums is empty.
         """

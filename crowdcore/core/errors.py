@@ -13,15 +13,15 @@ from typing import Any, Literal, TypeAlias
 
 @dataclass(frozen=True)
 class Remedy:
-    """One way out of an error or a finding: a setting, its value and what that does.
+    """One way out of an error or a finding: a setting, its value and its effect.
 
     Args:
         setting: the argument to pass; several that belong together as a tuple.
         value: its value; None: one to choose; a tuple: any of these. A value that has parts, such as a task of two
             columns, is a list; for several settings, a list holds the value of each.
-        effect: what it does, to follow the word "to".
+        effect: effect of the value, to follow the word "to".
         when: the condition under which it helps, to follow the word "if".
-        of: what the setting belongs to: reading a file (``read``), a method (``method``), or the command itself;
+        of: owner of the setting: reading a file (``read``), a method (``method``), or the command itself;
             `accept`, `read_as` and `take_reference` make the others.
 
     Examples:
@@ -41,7 +41,7 @@ class Remedy:
 
     @classmethod
     def accept(cls, effect: str = "continue", when: str = "") -> Remedy:
-        """Accept what would be dropped or merged."""
+        """Accept that something would be dropped or merged."""
         return cls("accept", True, effect, when, "accept")
 
     @classmethod
@@ -103,8 +103,8 @@ class CrowdError(ValueError):
     """An error whose message explains it; the command line prints it and exits with 2, the app shows it in place.
 
     Args:
-        message: what is wrong, and advice that reads the same everywhere.
-        remedies: what to do, which follows the message as Python, the commands or the app phrase it.
+        message: the fault, and advice that reads the same everywhere.
+        remedies: settings that help, which follow the message as Python, the commands or the app phrase them.
     """
 
     remedies: tuple[Remedy, ...] = ()
@@ -125,7 +125,7 @@ class CrowdError(ValueError):
 
 
 def _restore(kind: type[CrowdError], args: tuple[object, ...], state: dict[str, object]) -> CrowdError:
-    """An error of another process, whatever arguments its class takes."""
+    """Rebuild an error of another process without calling its constructor."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(state)
@@ -143,7 +143,7 @@ class SettingError(CrowdError):
 
 
 class DataError(CrowdError):
-    """Something wrong in a file or table: says what, where (file, row, column) and what would be right.
+    """A fault in a file or table: its kind, its place (file, row, column) and how to correct it.
 
     Args:
         what: the fault, one sentence without its full stop.
@@ -153,7 +153,7 @@ class DataError(CrowdError):
         column: the column at fault.
         header: whether ``row`` is counted below a header, which the sentence then says.
         code: a fixed word for machines, e.g. ``"no-label"``.
-        remedies: what to set.
+        remedies: settings that help.
     """
 
     def __init__(

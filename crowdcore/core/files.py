@@ -51,7 +51,7 @@ def replacing(path: Path, overwrite: bool = False, draft: str = "") -> Iterator[
     Args:
         path: a file, or a folder that is empty or not there.
         overwrite: also replace a folder that is not empty.
-        draft: the name to yield, for work during which this process may be killed: the next call removes what is left.
+        draft: the name to yield, for work during which this process may be killed: the next call removes the remains.
             Default: a hidden one that no other process uses.
 
     Examples:

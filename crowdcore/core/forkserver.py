@@ -1,4 +1,4 @@
-"""A fork server: a process that has imported what its children need, and forks one for each call.
+"""A fork server: a process that has imported the modules its children need, and forks one for each call.
 
 A fork takes milliseconds where importing PyTorch and MLflow takes seconds of a core. `multiprocessing`'s fork server
 would import the caller's main module in every child, which scripts that use a library are not written for, and there
@@ -92,7 +92,7 @@ class Child:
         self._stream.close()
 
     def kill(self) -> None:
-        """Kill it, but not what it started."""
+        """Kill it, but not its children."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
@@ -108,7 +108,7 @@ class ForkServer:
     """Start the server process on first use, and again if it died.
 
     Args:
-        modules: what the server imports; one that is not installed is left out.
+        modules: those to import; modules that are not installed are skipped.
         environment: returns the environment of the server. Children have that of their caller at the time of the call.
         idle: seconds without children after which the server ends.
 

@@ -39,7 +39,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         package: dotted name of the folder, e.g. ``"crowdcore.aggregation"``.
         base: the class whose subclasses count, or its place (``"package.module:Class"``), which is imported with the
             first member.
-        kind: what to call a member in a refusal ("aggregator", "method").
+        kind: noun for a member in a refusal ("aggregator", "method").
         skip: modules of the folder that are no members (``base`` always is none).
         foreign: prefix -> dotted module with ``member(name) -> class``; found by name, never listed.
         group: entry-point group of plug-ins; default: ``crowdcore.aggregators`` for the kind "aggregator".

@@ -1,4 +1,4 @@
-"""Base of every settings model: frozen pydantic fields with bounds, refusals in our phrasing, and what a form needs."""
+"""Base of every settings model: frozen pydantic fields with bounds, refusals in our phrasing, and fields of forms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MUST = {  # type of pydantic's error -> its phrase, with the values of its cont
 
 
 def setting(default: Any, title: str, description: str, **bounds: Any) -> Any:
-    """A field of `Settings`: its default, what a form calls it, what it is, and its bounds (``ge=1``, ``lt=1`` …)."""
+    """A field of `Settings`: its default, title in forms, description, and bounds (``ge=1``, ``lt=1`` …)."""
     return Field(default=default, title=title, description=description, **bounds)
 
 
@@ -144,7 +144,7 @@ def _members(annotation: Any) -> list[Any]:
 
 
 def text_settings(model: type[BaseModel]) -> frozenset[str]:
-    """The settings whose values are texts or lists of them, so that a number is one as it is written."""
+    """The settings whose values are texts or lists of texts, so that numbers stay as written."""
     fields = model.model_fields.items()
     return frozenset(name for name, field in fields if not {bool, int, float} & set(_members(field.annotation)))
 
@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_settings(model: type[Settings], values: Mapping[str, Any]) -> None:
-    """Refuse what a model refuses, and call each setting by its title."""
+    """Refuse the values that a model refuses, and call each setting by its title."""
     for name, value in values.items():
         try:
             model(**{name: value})

@@ -106,7 +106,7 @@ class Shown:
 
 
 def table_html(table: pd.DataFrame) -> str:
-    """The head of a table for notebooks, with escaped names, three decimals and a dash for what is missing."""
+    """The head of a table for notebooks, with escaped names, three decimals and a dash for missing values."""
     head = table.head(ROWS)
     texts = head.apply(_readable)
     html: str = texts.to_html(

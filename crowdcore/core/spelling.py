@@ -198,7 +198,7 @@ def spell_seeds(seeds: Sequence[int]) -> str:
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
-    """The seeds of a text of `spell_seeds`; refuses what is no whole number, seeds that repeat, none, and very many."""
+    """The seeds of a text of `spell_seeds`; refuses other than whole numbers, repeated seeds, none, and very many."""
     words = [word.strip() for word in str(text).split(",")]
     listed = words[:-1] if len(words) > 1 and not words[-1] else words
     if not all(word.isdecimal() and word.isascii() for word in listed):

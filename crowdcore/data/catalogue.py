@@ -46,8 +46,8 @@ class DatasetInfo:
     """A named dataset at a glance, without reading it.
 
     Args:
-        name: what `load_dataset` takes.
-        folder: where it is.
+        name: name for `load_dataset`.
+        folder: its folder.
         kind: crowd (has annotations), labelled (has none), ratings, sequences (a crowd that tags tokens), or damaged.
         reason: why it cannot be analysed, empty for a crowd.
     """
@@ -91,7 +91,7 @@ def is_path(name: str) -> bool:
 
 
 def list_datasets() -> list[str]:
-    """Names of all datasets found; `describe_datasets` says which of them `load_dataset` can load.
+    """Names of all datasets; `describe_datasets` says which of them `load_dataset` can load.
 
     Examples:
         >>> import crowdcore as cc
@@ -128,11 +128,11 @@ def _kind(folder: Path) -> FolderKind:
 
 
 def open_labels(name: str | Path, *, accept: bool = False, home: Path | None = None, **mapping: Any) -> Labelled:
-    """Open a dataset, whatever its labels are; Python, commands, runs and the app open theirs here.
+    """Open a dataset with labels of any kind; Python, commands, runs and the app use this.
 
     Args:
-        name: what `find_dataset` finds; a `Path` is opened as it is.
-        accept: go on although something would be dropped or merged; ``notes`` of the dataset say what.
+        name: name or path for `find_dataset`; a `Path` is opened directly.
+        accept: continue although something would be dropped or merged, which ``notes`` of the dataset report.
         home: the workspace whose uploads are searched; default: that of `workspace`.
         mapping: fields of `crowdcore.data.ReadSettings`.
 
@@ -150,11 +150,11 @@ def open_labels(name: str | Path, *, accept: bool = False, home: Path | None = N
 
 
 def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
-    """Load a named dataset, whatever its labels are.
+    """Load a named dataset, with labels of any kind.
 
     Args:
         name: one of `list_datasets`.
-        accept: go on although something would be dropped or merged.
+        accept: continue although something would be dropped or merged.
         mapping: fields of `crowdcore.data.ReadSettings`, such as ``repeats="first"``.
 
     Returns:

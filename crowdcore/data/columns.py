@@ -335,7 +335,7 @@ class Roles(dict[str, str]):
         reasons: role -> the column chosen by name, and the evidence against it in its content.
         settled: columns whose names fit a role that their content rules out.
         questions: roles that may be played by another column.
-        doubt: why no column is the label, and what to set.
+        doubt: reason why no column is the label, and remedies.
     """
 
     def __init__(self, roles: Mapping[str, str] = MappingProxyType({})) -> None:

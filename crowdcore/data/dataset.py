@@ -39,7 +39,7 @@ class Media:
     Args:
         images: uint8 rows ``(n_tasks, H, W[, 3])``.
         columns: index = task number; columns among ``text``, ``image`` (a path), ``audio`` (a path).
-        folder: what relative paths are relative to.
+        folder: base of relative paths.
     """
 
     images: Rows | None = None
@@ -309,7 +309,7 @@ class CrowdDataset(IndexTable):
     A worker's repeats on a task are kept and counted. The arrays are made read-only.
 
     Args:
-        name: what the dataset is called.
+        name: name of the dataset.
         classes: class names; their order is the order of every matrix.
         task_ids: (n_tasks,) unique strings.
         worker_ids: (n_workers,) unique strings.
@@ -321,7 +321,7 @@ class CrowdDataset(IndexTable):
         features: rows aligned with tasks.
         media: images, texts, sounds of the tasks.
         extra: further columns of the annotations (``seconds``, ``timestamp``), aligned with them.
-        truth: what generated a simulated crowd.
+        truth: parameters of a simulated crowd.
         file_row: (n_annotations,) int32 1-based row of the file as it was before anything was left out or sorted;
             None: not known.
         notes: what was dropped, merged or noticed while reading, one sentence each.

@@ -461,7 +461,7 @@ def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> Any
 
 
 def renumber(codes: IntArray, number: IntArray, out: IntArray | None = None) -> IntArray:
-    """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are.
+    """(n,) int32 ``number`` of each code, -1 of -1; the codes themselves if each is its own number.
 
     Like `gather`, it can write into ``out``, which may be ``codes``.
     """

@@ -32,7 +32,7 @@ def from_frame(
         gold: true classes by task (crowd-kit: a series whose index is the task; tasks may be missing), by the frame's
             index where it is wide and no column names the task, or the name of the frame's column of true classes.
         features: a row of numbers per task, in a frame whose index, or column ``task``, names it.
-        accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
+        accept: continue although something would be dropped or merged, which ``notes`` of the dataset report.
         mapping: fields of `crowdcore.data.ReadSettings`: ``worker="who"``, ``classes=[…]``, ``name="mine"`` …
 
     Raises:
@@ -53,7 +53,7 @@ def from_frame(
 
 
 def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
-    """Report what a frame holds, without importing it: `crowdcore.data.examine` for frames."""
+    """Report how a frame is understood, without importing it: `crowdcore.data.examine` for frames."""
     settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
     table = FrameTable(frame) if isinstance(frame, pd.DataFrame) else ArrowTable(_arrow(frame))
     if not table.columns or not len(table.head):

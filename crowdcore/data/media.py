@@ -117,7 +117,7 @@ class UnusableError(DataError):
         what: how many, one sentence without its full stop.
         faults: faults of the first of them, and the number of others.
         advice: the remedy.
-        remedies: what to set.
+        remedies: settings that help.
     """
 
     def __init__(self, what: str, faults: Sequence[str], advice: str, remedies: Sequence[Remedy] = ()) -> None:
@@ -292,7 +292,7 @@ def square(file: Path, side: int) -> AnyArray | str:
 def given_texts(
     dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*."
 ) -> pd.Series[Any]:
-    """(n_tasks,) texts of the tasks, missing where there is none; refused where no task has one."""
+    """(n_tasks,) texts of the tasks, missing for tasks without one; refused if no task has one."""
     texts = _texts(dataset)
     if texts is None:
         raise DataError(f"{dataset.name} has no texts", remedy)

@@ -24,7 +24,7 @@ class RatingDataset(IndexTable):
     A worker's repeats on a task are kept and counted. The arrays are made read-only.
 
     Args:
-        name: what the dataset is called.
+        name: name of the dataset.
         low: lowest rating that can be given, in the ratings' unit.
         high: highest rating that can be given.
         task_ids: (n_tasks,) unique strings.
@@ -39,8 +39,8 @@ class RatingDataset(IndexTable):
         extra: further columns of the annotations, aligned with them.
         file_row: (n_annotations,) int32 1-based row of the file; None: not known.
         notes: what was dropped, merged or noticed while reading, one sentence each.
-        levels: the words that the ratings stand for, from ``low`` to ``high`` at equal steps; empty: plain numbers.
-        truth: what generated a simulated crowd.
+        levels: words for the ratings, from ``low`` to ``high`` at equal steps; empty for plain numbers.
+        truth: parameters of a simulated crowd.
 
     Raises:
         DataError: arrays that do not fit together, or a rating outside the range.
@@ -82,12 +82,12 @@ class RatingDataset(IndexTable):
 
     @property
     def kind(self) -> LabelKind:
-        """Ratings, or levels where they stand for words."""
+        """`RATINGS`, or `LEVELS` if the ratings have words."""
         return LEVELS if self.levels else RATINGS
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The words that the ratings stand for; empty for plain numbers."""
+        """The words for the ratings; empty for plain numbers."""
         return self.levels
 
     @property
@@ -119,4 +119,4 @@ class RatingDataset(IndexTable):
 
 
 Labelled: TypeAlias = CrowdDataset | RatingDataset
-"""A crowd, whatever its labels are."""
+"""A dataset with labels of any kind."""

@@ -38,10 +38,10 @@ class Finding:
         sentence: the finding in one sentence without its full stop.
         count: number of rows, tasks, workers or cells concerned.
         rows: the first few 1-based data rows concerned (a CSV's header is row 0).
-        column: the column concerned, as it is called in the file.
+        column: name of the column concerned in the file.
         examples: a few of the values concerned.
         remedy: advice that reads the same everywhere, one sentence.
-        remedies: what to set.
+        remedies: settings that help.
         left_out: number of the file's annotation rows (wide: cells) left out for this reason.
         accepted: ``sentence`` once a change was accepted; empty: unchanged.
     """
@@ -192,7 +192,7 @@ class ImportReport:
     """Report of `crowdcore.data.examine`, before anything is imported.
 
     Args:
-        source: file or folder name, or what the frame was called.
+        source: name of the file, folder or frame.
         format: the reader's name, e.g. ``"long"``.
         encoding: of a text file, else None.
         delimiter: of a delimited file, else None.
@@ -261,7 +261,7 @@ class ImportReport:
 
     @property
     def n_left_out(self) -> int:
-        """Rows of the file that are no annotation of the dataset, each counted by the finding that says why."""
+        """Rows of the file that were left out, each counted by the finding on the reason."""
         return sum(f.left_out for f in self.findings)
 
     @property

@@ -153,16 +153,16 @@ class LabelKind:
 
     Args:
         name: for settings and files: ``classes``, ``tags``, ``ratings``, ``levels``.
-        labels: what the labels are, after "The labels of demo are …".
+        labels: noun for the labels, after "The labels of demo are …".
         label: noun for one annotation.
-        task: noun for what is labelled.
+        task: noun for a task.
         value: attribute of the dataset that holds the labels.
-        gold: what true labels are called.
-        consensus: what the labels of a task are summed up by.
+        gold: noun for true labels.
+        consensus: noun for the summary of a task's labels.
         settings: options that read them.
         numeric: labels are numbers in a range, and the dataset is a `RatingDataset`.
         sequential: tasks are the tokens of sentences.
-        applies: what applies to them, where something else does not.
+        applies: sentence on features for such labels, for refusals of others.
 
     Examples:
         >>> import crowdcore as cc
@@ -198,7 +198,7 @@ LEVELS = replace(RATINGS, name="levels", labels="ordered classes, read as number
 
 
 def other_kind(dataset: Any, needed: LabelKind) -> KindError:
-    """The error that labels are of another kind than the one needed; it says what applies to them."""
+    """The error that labels are of another kind than needed; it names features for their kind."""
     return KindError(
         f"The labels of {dataset.name} are {dataset.kind.labels}, not {needed.labels}", dataset.kind.applies
     )

@@ -99,7 +99,7 @@ def find_spans(tags: IntArray, first: BoolArray, scheme: TagScheme) -> Spans:
 
 
 def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
-    """The tags (n_tasks,) of a crowd with ``B-`` for each ``I-`` that IOB2 does not allow; spans stay what they are.
+    """The tags (n_tasks,) of a crowd with ``B-`` for each ``I-`` that IOB2 does not allow; spans do not change.
 
     Classes that are no tags of sentences, and tokens without a tag (-1), are left as they are.
     """

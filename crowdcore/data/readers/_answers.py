@@ -95,7 +95,7 @@ def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def need_records(record: Mapping[str, Any], name: str, source: Source, row: int) -> list[dict[str, Any]]:
-    """The list of records under a name, empty where there is none."""
+    """The list of records under a name, empty if there is none."""
     entries = record.get(name)
     if entries is None:
         return []
@@ -105,7 +105,7 @@ def need_records(record: Mapping[str, Any], name: str, source: Source, row: int)
 
 
 def text_of(value: object) -> str | None:
-    """A name as text: a string, a number or a truth value; None for what is missing or nested."""
+    """A name as text: a string, a number or a truth value; None for missing and nested values."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, dict | list) or value != value:
@@ -125,7 +125,7 @@ def media_of(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def records(source: Source) -> Iterator[dict[str, Any]]:
-    """The rows of a table as records, nested values as they are in JSON and Parquet."""
+    """The rows of a table as records; nested values of JSON and Parquet stay nested."""
     table = source.need_table()
     if isinstance(table, JsonTable):
         yield from table.records()

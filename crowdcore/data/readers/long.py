@@ -80,7 +80,7 @@ _SHOWN = 3  # remedies
 
 
 class Triples(Reader):
-    """Three columns: hardly a worker labels a task twice, different labels are few, and tasks outnumber workers."""
+    """Three columns: workers rarely label a task twice, different labels are few, and tasks outnumber workers."""
 
     name: ClassVar[str] = "triples"
     title: ClassVar[str] = "Long table without column names"

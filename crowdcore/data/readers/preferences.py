@@ -154,7 +154,7 @@ def _are_shares(values: Iterable[str]) -> bool:
 
 
 def _nearest(label: Codes) -> Codes:
-    """Numbers from 1 to 2 as the nearer side, and the middle as a tie; words as they are."""
+    """Numbers from 1 to 2 as the nearer side, and the middle as a tie; words unchanged."""
     sides = ("1", "1.5", "2")
     near = [sides[1 + int(np.sign(float(t) - 1.5))] if _SHARE.fullmatch(t) else t for t in _texts(label)]
     place = {text: k for k, text in enumerate(dict.fromkeys(near))}

@@ -75,7 +75,7 @@ class SageMaker(Reader):
 
 
 def _answers(source: Source) -> Iterator[_Answer]:
-    """All answers, whatever the file; ``row`` counts the entries of a file, or the files of a folder."""
+    """All answers of any such file; ``row`` counts the entries of a file, or the files of a folder."""
     for number, file in enumerate(_files(source), 1):
         opened = Source.at(file)
         for record in records(opened):

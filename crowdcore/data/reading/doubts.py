@@ -98,7 +98,7 @@ def tally(worker: IntArray, label: AnyArray, n_workers: int, n_classes: int) -> 
 
 
 def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list[str]) -> list[Finding]:
-    """Tasks nobody labelled, no task with two labels, workers with one label, workers who only ever gave one answer."""
+    """Findings on tasks without labels or without a second one, and workers with one label or one answer only."""
     findings = []
     bare = np.flatnonzero(per_task == 0)
     if len(bare):

@@ -111,7 +111,7 @@ def read_dataset(path: str | Path, *, features: Any = None, accept: bool = False
     Args:
         path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
         features: a row of numbers per task, in a frame whose index, or column ``task``, names it.
-        accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
+        accept: continue although something would be dropped or merged, which ``notes`` of the dataset report.
         mapping: fields of `ReadSettings`, as for `examine`.
 
     Returns:

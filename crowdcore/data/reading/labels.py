@@ -342,7 +342,7 @@ def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
 
 
 def clean_ratings(column: Codes, raw: Raw, escaped: bool) -> Codes:
-    """A cleaned column of ratings; numbers stay as they are, without names."""
+    """A cleaned column of ratings; columns of numbers are clean."""
     as_read = isinstance(column, NumberColumn) and not column.holds(raw.missing)
     return column if as_read else clean(column, raw.missing, escaped).codes
 

@@ -1,4 +1,4 @@
-"""Panels of judges who err together: one opinion of what is hard, blind spots of the whole panel and of families."""
+"""Panels of judges who err together: items hard for all, blind spots of the whole panel and of families."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Judges(ClassSimulation):
     """Every judge judges every item; judges of a family follow one another in turn: 1, 2, 3, 1, 2, 3 …
 
     Each item has another class that it may be taken for, the same for all. Some items mislead the whole panel, and
-    some one family: a judge who is misled says that class with probability ``pull``. On other items judge j is right
+    some one family: a misled judge gives that class with probability ``pull``. On other items judge j is right
     with probability ``σ(logit(skill) + s_j + opinion · e_i)``, where ``s_j`` is the judge's own and the ease ``e_i`` of
     the item is the same for all; else the label is any other class. ``truth.group`` holds the families, and
     ``truth.settings["misled"]`` the numbers of the items that mislead the panel (the first list) and each family.

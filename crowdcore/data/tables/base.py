@@ -47,7 +47,7 @@ class Table(ABC):
         findings: guesses made to open it.
         n_rows: number of rows; 0 if it is only known after reading all.
         n_read: rows that the last `stream` has yielded.
-        fill: columns whose empty cells stand for the cell above.
+        fill: columns whose empty cells take the cell above.
         headers_again: (k,) rows of it, from 0, that repeat the names and were skipped.
         nests: whether some columns hold lists or records.
         written_nested: column whose cells are lists or records as text -> separator of their entries, "" for JSON.

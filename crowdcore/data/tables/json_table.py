@@ -220,7 +220,7 @@ def _is_text(text: str) -> bool:
 
 
 def text_of_json(value: object) -> str | None:
-    """A JSON value as text; true as ``True``, whole floats as they stand, nested values as JSON."""
+    """A JSON value as text; true as ``True``, whole floats with their point, nested values as JSON."""
     if value is None or value != value:
         return None
     if isinstance(value, str):
@@ -270,7 +270,7 @@ def decoded(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
 
 
 def label_of_list(cell: str) -> str | None:
-    """The only label of a list that stands as text in a cell; lists of several as JSON, and other text, stay text."""
+    """The label in a cell, taken out of a list of one in JSON or Python; lists of several become JSON."""
     value = _decoded(cell, "") if cell.startswith("[") else None
     if not isinstance(value, list) or any(isinstance(part, dict | list | tuple) for part in value):
         return cell

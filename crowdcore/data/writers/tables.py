@@ -97,7 +97,7 @@ def latex(table: Arrow) -> str:
 
 
 def latex_of(frame: pd.DataFrame) -> str:
-    """`latex` of a frame, whatever its columns hold."""
+    """`latex` of a frame with columns of any type."""
     plain = {str(name): frame[name] if frame[name].dtype.kind in "iufb" else frame[name].map(spelled) for name in frame}
     return latex(pa.Table.from_pandas(pd.DataFrame(plain), preserve_index=False))
 
