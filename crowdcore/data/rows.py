@@ -99,7 +99,7 @@ def array_shape(path: Path) -> tuple[int, ...]:
                 _check_size(shape, dtype, path.stat().st_size - file.tell(), path, "The header")
                 return shape
         with zipfile.ZipFile(path) as archive:
-            key = _image_key(archive)
+            key = "images" if "images.npy" in archive.namelist() else "offsets"
             with archive.open(f"{key}.npy") as member:
                 shape = _header(member)[0]
             return (shape[0] - 1,) if key == "offsets" else shape
@@ -186,11 +186,6 @@ def _damaged(path: Path, error: Exception) -> DataError:
         return error
     reason = " ".join(str(error).split())[:200]
     return DataError(f"This file cannot be read as an array ({reason})", _AGAIN, file=path)
-
-
-def _image_key(archive: zipfile.ZipFile) -> str:
-    names = archive.namelist()
-    return "images" if "images.npy" in names else "offsets"
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

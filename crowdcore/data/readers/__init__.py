@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+from fnmatch import filter as matching
 from itertools import combinations
 from typing import NamedTuple
 
@@ -180,11 +180,7 @@ def _may_fit(name: str, source: Source) -> bool:
         return False
     if table is None or not signature.columns:
         return True
-    return any(all(_has_column(table.columns, part) for part in parts.split()) for parts in signature.columns)
-
-
-def _has_column(columns: tuple[str, ...], name: str) -> bool:
-    return any(fnmatchcase(column, name) for column in columns)
+    return any(all(matching(table.columns, part) for part in parts.split()) for parts in signature.columns)
 
 
 def _try(reader: Reader, source: Source, settings: ReadSettings) -> tuple[float, Reader]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -264,12 +264,8 @@ def _of_folder(name: str, folder: Path) -> _Log:
     header = next((folder / file for file in _HEADERS if (folder / file).is_file()), None)
     if header is None:
         raise DataError(f"{name!r} is no log of Inspect: it has no header")
-    return _Log(name, _load(header), list(_samples(folder)))
-
-
-def _samples(folder: Path) -> Iterator[dict[str, Any]]:
     samples = [_load(file) for file in (folder / "samples").glob("*.json")]
-    yield from sorted(samples, key=lambda sample: (str(sample.get("id")), str(sample.get("epoch"))))
+    return _Log(name, _load(header), sorted(samples, key=lambda s: (str(s.get("id")), str(s.get("epoch")))))
 
 
 def _load(file: Path) -> dict[str, Any]:

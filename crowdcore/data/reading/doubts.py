@@ -454,7 +454,10 @@ def merge_numbers(
 
 def media_findings(dataset: Labelled) -> list[Finding]:
     """Findings on faulty images and texts of tasks; images are opened for ten seconds at most."""
-    return [*_about_images(dataset), *_about_texts(dataset)]
+    findings, blank = _about_images(dataset), blank_texts(dataset)
+    if blank:
+        findings.append(_unusable(TEXTS, blank, dataset.n_tasks, "no text", _LATER.format("texts")))
+    return findings
 
 
 def _about_images(dataset: Labelled) -> list[Finding]:
@@ -474,11 +477,6 @@ def _about_images(dataset: Labelled) -> list[Finding]:
         what = f"{plural(unopened, 'image file')} were not opened, as there are many; training on images opens all"
         findings.append(Finding("images-unopened", "note", what, unopened))
     return findings
-
-
-def _about_texts(dataset: Labelled) -> list[Finding]:
-    faulty = blank_texts(dataset)
-    return [_unusable(TEXTS, faulty, dataset.n_tasks, "no text", _LATER.format("texts"))] if faulty else []
 
 
 def _unusable(code: str, faulty: dict[str, str], n_tasks: int, what: str, remedy: str) -> Finding:

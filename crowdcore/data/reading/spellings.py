@@ -274,9 +274,10 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
         rows = np.repeat(np.arange(len(tasks.task)), k)
         task = _questions(clean(tasks.task, (), tasks.escaped, "mixed").codes, classes)
         tasks = replace(tasks.take(rows), task=task, gold=None if gold is None else answers(gold), escaped=False)
-    outside = {*choices} - {*classes}
+    outside = sorted({*choices} - {*classes})
+    aside = f"; not asked for, as the list of classes lacks them: {quoted(outside)}" if outside else ""
     what = f"Each of {plural(k, 'class')} is a question: {plural(n, 'label')} were read as {n * k:,} answers"
-    note = Finding("yes-no", "warning" if outside else "note", what + _left_aside(outside), n, examples=classes[:5])
+    note = Finding("yes-no", "warning" if outside else "note", what + aside, n, examples=classes[:5])
     rows = np.repeat(np.arange(n), k)
     return replace(
         raw,
@@ -291,10 +292,6 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
         n_rows=raw.n_rows - n + n * k,
         findings=(*raw.findings, note),
     )
-
-
-def _left_aside(outside: set[str]) -> str:
-    return f"; not asked for, as the list of classes lacks them: {quoted(sorted(outside))}" if outside else ""
 
 
 def _questions(task: Codes, classes: tuple[str, ...]) -> Codes:
