@@ -325,7 +325,7 @@ class MappingError(DataError):
 
 def plain(column: str) -> str:
     """A column's name as aliases are compared."""
-    return re.sub(r"[\s.\-/]+", "_", column.strip().lower())
+    return re.sub(r"[\s.\-/]+", "_", column.strip().strip("?!:*# ").lower())
 
 
 class Roles(dict[str, str]):

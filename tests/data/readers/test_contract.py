@@ -193,6 +193,9 @@ LONG_TABLES: dict[str, tuple[Any, ...]] = {
         ({"label": "response", "gold": "label"}, {"label": [1, 0], "gold": [0, 1]})),
     "a name as it is wins over one with blanks": (
         file([" task", *ROLES], [("x", *row) for row in ROWS], "jsonl"), {"task_ids": ["t1", "t2"]}),
+    "names with marks at their ends": (
+        file(["Task #", "Worker:", "Label*", "Gold?"], [("t1", "w1", "a", "b"), ("t1", "w2", "b", "b")]),
+        {"gold": [1], "worker_ids": ["w1", "w2"]}),
     "media columns": (
         file([*ROLES, "sentence", "image_path"], MEDIA), {"texts": ["hello", "-"], "images": ["a.png", "b.png"]}),
     "order of appearance and natural order of workers": (
