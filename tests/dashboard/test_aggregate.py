@@ -80,7 +80,7 @@ def test_a_refusal_is_told_at_its_method_and_the_others_go_on(crowd: cc.CrowdDat
     assert "but crowd has 4" in words(test)
     assert "**dawid-skeen**" in words(test)
     assert "'dawid-skene'?" in words(test)
-    assert list(table(test, "log-likelihood")["method"]) == ["majority-vote"]
+    assert list(table(test, "stopped")["method"]) == ["majority-vote"]
     assert not test.error
 
 
@@ -179,7 +179,7 @@ def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(tmp_path: Path
     monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
     crowd = cc.read_dataset(write_folder(simulate_crowd(60), tmp_path / "crowd"))
     test = open_page(["item-response"], result="item-response")
-    shown = table(test, "foil")
+    shown = table(test, "difficulty")
     result = cc.aggregation.get("item-response").fit(crowd)
     assert shown["task"].tolist() == crowd.task_ids[np.argsort(-result.difficulty, kind="stable")].tolist()
     assert "misleads workers to" in words(test)
@@ -192,7 +192,7 @@ def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(tmp_path: Path
 
 def test_what_others_wrote_in_the_address_is_survived(crowd: cc.CrowdDataset) -> None:
     test = open_page(["majority-vote", "majority-vote", "dawid-skene x"], gold="17", first="nobody", result="<b>")
-    assert list(table(test, "log-likelihood")["method"]) == ["majority-vote"]
+    assert list(table(test, "stopped")["method"]) == ["majority-vote"]
     assert not test.error
 
 
