@@ -1,4 +1,4 @@
-"""Scores of an aggregation result on gold that it has not seen, calibration, and a bound on any method's error."""
+"""Scores of an aggregation result on gold hidden from it, calibration, and a bound on any method's error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crowdcore.data.report import plural
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Shown):
-    """Tasks grouped by the probability that their label was given; empty groups are NaN.
+    """Tasks grouped by the probability of their label; empty groups are NaN.
 
     Attributes:
         reference: method whose posterior this is.
@@ -98,7 +98,7 @@ def calibration_of_seeds(name: str, posterior: FloatArray, gold: IntArray, n_bin
 
 
 def _reliability(name: str, confidence: FloatArray, right: BoolArray, n_bins: int, copies: int = 1) -> Calibration:
-    """Group (n,) labels by their probability; each task is among them ``copies`` times."""
+    """Group (n,) labels, in which each task occurs ``copies`` times, by their probability."""
     if n_bins < 1:
         raise SettingError("n_bins", "be at least 1", n_bins)
     if not len(right):
@@ -138,7 +138,7 @@ class Judgement(Shown):
         p_value: McNemar's exact test that gains and losses are equally frequent.
         calibration_error: expected calibration error of the posterior.
         warnings: sentences, those of the method first.
-        reference: what accuracies rest on.
+        reference: source of the accuracies.
     """
 
     n_judged: int
@@ -162,7 +162,7 @@ def judge(
         dataset: the annotations it was fitted to.
         result: of an aggregator.
         gold: (n_tasks,) classes to judge by, -1 = do not judge; default is the gold of the annotated tasks.
-            Leave out the tasks that were clamped: their accuracy was given away.
+            Leave out the tasks that were clamped, which are right by construction.
         known: (n_tasks,) classes that the aggregator was shown, -1 = none.
 
     Raises:
@@ -199,18 +199,18 @@ def judge(
 
 @door
 def show_gold(dataset: CrowdDataset, percent: float, seed: int = 0) -> tuple[IntArray, IntArray]:
-    """Share out gold: some of the training tasks' is shown to an aggregator, and the rest judges it.
+    """Split the gold: that of some training tasks is shown to an aggregator, and the rest judges it.
 
     Args:
-        dataset: annotated tasks with gold, of the training split or of none, may be shown.
-        percent: of these, 0 to 100; the tasks shown at a smaller percentage are among those of a larger one.
+        dataset: annotated tasks with gold, of the training split or without split, may be shown.
+        percent: share of these, 0 to 100; the tasks of a smaller percentage are among those of a larger one.
         seed: of the choice.
 
     Returns:
         ``known`` and ``judging``, both (n_tasks,) int32 with -1 elsewhere; no task has both.
 
     Raises:
-        SettingError: no percentage.
+        SettingError: an invalid percentage.
     """
     if not 0 <= percent <= 100:
         raise SettingError("percent", "lie between 0 and 100", percent)
@@ -240,12 +240,12 @@ class MinimaxBound(Shown):
     """CoNAL, Theorem 1.
 
     Attributes:
-        method: what estimated the classes and confusions.
+        method: the method that estimated classes and confusions.
         value: lower bound on the minimax error rate; at most 1 / N, vacuous where it is 0 or less.
-        deficit: (n_tasks,) F_i in nats: entropy of the task's class less what its labels tell about it; NaN where
+        deficit: (n_tasks,) F_i in nats: entropy of the task's class less the information of its labels; NaN where
             the method knows nothing about the task.
-        vacuous: whether the bound says nothing.
-        sentence: what the bound says, in words.
+        vacuous: whether the bound is 0 or less.
+        sentence: meaning of the bound.
     """
 
     method: str
@@ -255,7 +255,7 @@ class MinimaxBound(Shown):
     sentence: str
 
     def frame(self) -> pd.DataFrame:
-        """One row: the bound and what it says."""
+        """One row: the bound and its meaning."""
         return pd.DataFrame({"method": [self.method], "bound": [self.value], "meaning": [self.sentence]})
 
 
@@ -267,8 +267,8 @@ def minimax_bound(
 
     ``F_i = H(rho_i) - sum_r sum_cc' rho_ic rho_ic' [w_ir KL(pi^g_c || pi^g_c') + (1 - w_ir) KL(pi^r_c || pi^r_c')]``.
 
-    The sum over r goes over the annotations of task i, for a label that was not given tells nothing; without a
-    common confusion w_ir is 0. Rows of a confusion without evidence (NaN) tell nothing either.
+    The sum over r goes over the annotations of task i; without a common confusion w_ir is 0. Rows of a confusion
+    without evidence (NaN) carry no information.
 
     Args:
         result: workers' confusions, class prior and, for CoNAL's model, the common confusions and omega; g is the
@@ -315,7 +315,7 @@ def minimax_bound(
 
 
 def _divergences(confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(K, C, C) KL(pi_c || pi_c') with infinite ones as 0, and where they are infinite; NaN rows tell nothing."""
+    """(K, C, C) KL(pi_c || pi_c') with infinite ones as 0, and a mask of these; NaN rows count as 0."""
     blank = np.asarray(np.isnan(confusion).any(2))
     pi = np.where(blank[..., None], 1.0 / confusion.shape[1], confusion)
     logs = np.log(np.where(pi > 0, pi, 1.0))

@@ -30,8 +30,8 @@ class PairedTests(Shown):
         p_value: (P,) two-sided Wilcoxon signed-rank test, exact (ties and all) up to 13 seeds; NaN where all
             differences are 0.
         adjusted: (P,) after Holm's correction over the pairs.
-        n_seeds: how many seeds the tests rest on.
-        caveat: what so many seeds can show, in words.
+        n_seeds: seeds behind the tests.
+        caveat: sentence on what so many seeds can show.
     """
 
     first: tuple[str, ...]
@@ -49,7 +49,7 @@ class PairedTests(Shown):
 
 
 def paired_tests(accuracies: Mapping[str, FloatArray]) -> PairedTests:
-    """Compare methods whose runs shared their seeds.
+    """Compare methods that were run with the same seeds.
 
     Args:
         accuracies: method -> (S,) accuracy per seed, the same seeds in the same order.
@@ -78,7 +78,7 @@ def paired_tests(accuracies: Mapping[str, FloatArray]) -> PairedTests:
 
 
 def signed_rank(gap: FloatArray) -> float:
-    """Wilcoxon's two-sided p-value that (S,) differences lie around 0: all 2^S signs up to 13 of them, ties and all.
+    """Wilcoxon's two-sided p-value that (S,) differences lie around 0, over all 2^S signs up to 13, also with ties.
 
     NaN where all are 0.
     """
@@ -120,7 +120,7 @@ class PairedBootstrap(Shown):
         low, high: symmetric 95 % interval (Hall 1988): ``difference`` ± the 95 % quantile of |resampled - difference|.
         p_value: two-sided: how often a resampled mean lies as far from ``difference`` as ``difference`` from 0, so
             that it is below 5 % where the interval leaves 0 out; at least 1 / (resamples + 1).
-        n_differ: tasks with a difference other than 0, which is all that the test rests on.
+        n_differ: tasks with a difference other than 0, the basis of the test.
     """
 
     difference: float
@@ -138,7 +138,7 @@ def paired_bootstrap(
 
     Args:
         gap: (n,) a task's difference between two methods, from -1 to 1, e.g. in the share of seeds that have it right.
-        n_resamples: how many.
+        n_resamples: number of resamples.
         level: of the interval.
         seed: of the draws; the same gaps in any order give the same numbers.
 
@@ -179,8 +179,7 @@ class TaskTests(Shown):
 
     The bootstrap is about one network of each method: a task counts as the share of seeds that have it right.
     McNemar's test needs one label per task and method, so it is about the ensembles (the most probable class of the
-    seeds' mean probabilities). Seed by seed it would give S p-values that rest on the same tasks, which no correction
-    makes one answer.
+    seeds' mean probabilities). Seed by seed it would give S p-values on the same tasks, which no correction combines.
 
     Attributes:
         first, second: (P,) names.
@@ -191,7 +190,7 @@ class TaskTests(Shown):
         only_first, only_second: (P,) tasks that only one ensemble has right.
         mcnemar: (P,) exact two-sided p-value that these are equally frequent; NaN where there are none.
         mcnemar_adjusted: (P,) after Holm's correction over the pairs.
-        n_tasks: how many tasks all were judged on.
+        n_tasks: tasks on which all were judged.
         caveat: what these tasks can show, in words.
     """
 
@@ -269,7 +268,7 @@ def task_tests(
 
 
 def _task_caveat(n: int, fewest: int) -> str:
-    """Sentence on the tasks behind the test."""
+    """Sentence about the tasks behind the test."""
     caveat = f"Over {n:,} test tasks, the same for every method."
     if fewest < _FEW_TASKS:
         caveat += (
@@ -290,7 +289,7 @@ class CriticalDifference(Shown):
         p_value: Friedman's test (with the correction for ties) that all methods rank alike; NaN if every block ties.
         level: α of the critical difference.
         n_blocks: n.
-        caveat: what these blocks can show, in words.
+        caveat: sentence on what these blocks can show.
     """
 
     names: tuple[str, ...]
@@ -310,12 +309,12 @@ class CriticalDifference(Shown):
 def critical_difference(
     scores: Mapping[str, FloatArray], level: float = 0.05, blocks: str = "seeds"
 ) -> CriticalDifference:
-    """Rank methods within every block, and say which mean ranks differ.
+    """Rank methods within every block, and find the mean ranks that differ.
 
     Args:
         scores: method -> (n,) score per block, the higher the better, blocks in the same order.
         level: α of Nemenyi's test.
-        blocks: what a block is, in the plural.
+        blocks: noun for the blocks.
 
     Raises:
         SettingError: fewer than two methods, no block, or different numbers of blocks.

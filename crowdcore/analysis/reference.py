@@ -35,9 +35,9 @@ class Reference(Shown):
 
     Args:
         name: ``"gold"``, ``"reviewed"``, an aggregator's name, ``"run:<id>"``; shown in every figure based on it.
-        labels: (n_tasks,) int32 most probable class, -1 where the reference knows nothing.
-        posterior: (n_tasks, C) rows sum to 1 (NaN where nothing is known), or None for a hard reference.
-        difficulty: (n_tasks,) how hard each task is, if the aggregator estimates it.
+        labels: (n_tasks,) int32 most probable class, -1 = unknown.
+        posterior: (n_tasks, C) rows sum to 1 (NaN = unknown), or None for a hard reference.
+        difficulty: (n_tasks,) difficulty of each task, if the aggregator estimates it.
         foil: (n_tasks,) the wrong class that a task misleads to, -1 = none, if the aggregator estimates it.
         collapsed: whether an aggregator's labels agree with the votes no better than chance.
     """
@@ -51,7 +51,7 @@ class Reference(Shown):
 
     @classmethod
     def of_fit(cls, fit: AggregationResult, name: str = "") -> Reference:
-        """Return the result of an aggregator as a reference, called by its method unless a name is given."""
+        """Return the result of an aggregator as a reference, named after its method by default."""
         return cls(name or fit.method, fit.labels, fit.posterior, fit.difficulty, fit.foil, fit.collapsed)
 
     @property
@@ -94,7 +94,7 @@ def as_judge(dataset: CrowdDataset, truth: Reference) -> Reference:
 
 
 def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...]:
-    """Sentences on the workers whom `as_judge` leaves out, and on a reference that has collapsed, if so.
+    """Sentences about the workers whom `as_judge` leaves out, and about a reference that has collapsed, if any.
 
     Examples:
         >>> import pandas as pd
@@ -131,7 +131,7 @@ _SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})
 
 
 def note_on_inferred(truth: Reference) -> str:
-    """Say how an inferred truth biases shares of right labels, and in which direction; empty for gold.
+    """Explain how an inferred truth biases shares of right labels, and in which direction; empty for gold.
 
     Measured against gold on simulated crowds (`python -m benchmarks.notes`).
 
@@ -158,7 +158,7 @@ def note_on_inferred(truth: Reference) -> str:
 
 
 def explain_unjudged(dataset: CrowdDataset, truth: Reference) -> str:
-    """The same without its full stop, for errors."""
+    """Explain which workers `as_judge` leaves out; without a full stop, for errors."""
     n = int(_alone(dataset).sum()) if truth.aggregated else 0
     share = f"{plural(n, 'worker')} {'shares' if n == 1 else 'share'} no task with others"
     return f"{share}, and {truth.name!r} repeats their labels: without gold their accuracy is unknown" if n else ""
@@ -188,7 +188,7 @@ ReferenceLike: TypeAlias = "str | Reference | AggregationResult | Judging | ByTa
 
 @door
 def available_references(dataset: CrowdDataset, *, inferred: bool = True) -> list[str]:
-    """Names that `resolve_reference` takes for this dataset, gold first; ``inferred``: the aggregators, too."""
+    """List the names that `resolve_reference` takes for this dataset, gold first; ``inferred``: with aggregators."""
     gold, marked = dataset.has_gold, bool(read_marks(dataset))
     reviewed = [*REVIEWED] if marked and gold else [REVIEWED[0]] if marked else []
     return [*(["gold"] if gold else []), *reviewed, *(aggregation.fitting(dataset) if inferred else [])]
@@ -238,7 +238,7 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) ->
                     "Use another reference, such as 'majority-vote' or 'dawid-skene'.",
                 )
             return Reference("gold", dataset.gold)
-        if re.fullmatch("(run:)?[0-9a-f]{32}", given):  # a layer above, which made the run
+        if re.fullmatch("(run:)?[0-9a-f]{32}", given):  # runs are a layer above
             return cast(Reference, import_module("crowdcore.runs").reference(given.removeprefix("run:"), dataset))
         if given in REVIEWED:
             return reviewed_gold(dataset, else_gold=given != REVIEWED[0])
@@ -263,7 +263,7 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) ->
 
 
 def _reference_of_values(dataset: CrowdDataset, values: ByTask) -> Reference:
-    """A reference of the caller's own; a series that is called like the aggregator that made it keeps that name."""
+    """Make a reference of the caller's values; a series keeps its name if that is an aggregator's."""
     called = str(getattr(values, "name", ""))
     name = called if called in aggregation.aggregators else "given"
     if isinstance(values := in_pandas(values), pd.DataFrame):

@@ -89,7 +89,7 @@ def tagging_scores(
     Args:
         dataset: whose tokens.
         labels: (n_tasks,) tags; -1 = left out.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         tasks: tokens to look at; default all that have a tag and a true tag.
 
     Raises:
@@ -207,11 +207,11 @@ def span_scores(
 
     Args:
         dataset: a crowd that tags tokens.
-        reference: what to take for the truth; a soft one by its most probable tags.
+        reference: what counts as the truth; a soft one by its most probable tags.
         n_resamples, level, seed: of the bootstrap over sentences; 0 resamples = no intervals.
 
     Raises:
-        DataError: the crowd does not tag tokens, or the reference cannot be had, or judge any of them.
+        DataError: the crowd does not tag tokens, or the reference is not available, or judge any of them.
 
     Examples:
         >>> import crowdcore as cc

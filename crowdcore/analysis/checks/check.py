@@ -1,4 +1,4 @@
-"""Check a crowd against rules: pass, fail, or the data cannot decide; as HTML page and as JUnit XML."""
+"""Check of a crowd against rules, which pass, fail or stay undecided; as HTML page and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Outcome:
     Attributes:
         rule: its name in `Rules`.
         verdict: ``pass`` if the whole interval keeps the limit, ``fail`` if none of it does, else ``underpowered``.
-        value: what was measured; NaN where there is nothing to measure.
+        value: measured value; NaN where there is nothing to measure.
         low, high: ends of its interval.
-        limit: what the rule allows, in the unit of its name.
-        needed: annotations in all with which the data could tell, about; NaN where they can, or no number would do.
+        limit: limit of the rule, in the unit of its name.
+        needed: rough number of annotations that would decide; NaN if the rule is decided, or no number would do.
         sentence: the verdict in words.
-        workers: numbers of the workers whom it names.
+        workers: numbers of the workers concerned.
     """
 
     rule: str
@@ -58,10 +58,10 @@ class Check(Shown):
     """Verdicts on a crowd, in the order of `Rules`.
 
     Attributes:
-        outcomes: one for each rule that limits something.
-        dataset: its name.
-        fingerprint: its digest.
-        n_annotations: labels it rests on.
+        outcomes: one for each given limit.
+        dataset: name of the dataset.
+        fingerprint: digest of the dataset.
+        n_annotations: labels behind the check.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -72,11 +72,11 @@ class Check(Shown):
     worker_ids: pd.Index[str]
 
     def failed(self, strict: bool = False) -> tuple[Outcome, ...]:
-        """The rules that failed; with ``strict`` also those that the data cannot decide."""
+        """Failed rules; with ``strict`` also those that the data cannot decide."""
         return tuple(o for o in self.outcomes if o.verdict == "fail" or (strict and o.verdict == "underpowered"))
 
     def workers_of(self, outcome: Outcome) -> list[str]:
-        """Names of the workers whom an outcome names, in the order of names."""
+        """Names of the workers whom an outcome concerns, sorted."""
         return sorted(map(str, self.worker_ids[outcome.workers]))
 
     def frame(self) -> pd.DataFrame:
@@ -95,19 +95,19 @@ def check(
 ) -> Check:
     """Check a crowd against limits on agreement, dependence, drift, spam, speed, labels, balance and accuracy.
 
-    A rule passes if the interval of what it measures keeps the limit, and fails if all of it is beyond. Between the
-    two the data cannot tell, and so they cannot where the test behind a rule had no power: it is underpowered, and
-    ``needed`` says from about how many annotations they could, as intervals narrow with the square root of their
-    number. Of workers, the interval begins at those who are named (with the error control of `worker_verdicts`) and
-    ends at those whom the labels do not exonerate.
+    A rule passes if the interval of its measurement keeps the limit, and fails if all of it is beyond. Otherwise, or if
+    the test behind the rule had no power, it is underpowered, and ``needed`` is the approximate number of annotations
+    that would decide, as intervals narrow with the square root of their number. For workers, the interval begins at
+    those who are named (with the error control of `worker_verdicts`) and ends at those whom the labels do not
+    exonerate.
 
     Args:
         rules: limits, as `Rules`, by name, or a file; default: all rules at the limits of `example_rules`.
-        reference: what to take for the truth; default: what the rules say.
+        reference: what counts as the truth; default: the reference of the rules.
 
     Raises:
         DataError: no annotations, or no such file or reference.
-        SettingError: rules that cannot be.
+        SettingError: invalid rules.
 
     Examples:
         >>> import crowdcore as cc
@@ -147,7 +147,7 @@ def _outcome(rule: str, limit: float, measures: Measures) -> Outcome:
 
 
 def _needed(measured: Measured, limit: float, n: int) -> float:
-    """Annotations whose interval would end at the limit: its half-width falls as 1 / √n."""
+    """Number of annotations whose interval would end at the limit, as its half-width falls with 1 / √n."""
     if measured.lacks or math.isnan(measured.value):
         return measured.needed
     reach = measured.value - measured.low if measured.value > limit else measured.high - measured.value
@@ -156,7 +156,7 @@ def _needed(measured: Measured, limit: float, n: int) -> float:
 
 
 def _sentence(measured: Measured, rule: str, limit: float, verdict: Verdict, needed: float, level: float) -> str:
-    """Sentence on the measurement, its basis, and what is missing."""
+    """Sentence about the measurement, its basis, and what is missing."""
     if math.isnan(measured.value):
         return f"{measured.lacks}: the data cannot decide."
     bound = "at least" if rule.startswith("min") else "at most"
@@ -193,7 +193,7 @@ td:nth-child(2) { font-weight: 600 } code { font-size: .9em }
 
 
 def check_page(result: Check, strict: bool = False) -> str:
-    """The page: what failed first, then what the data cannot tell, then what passed.
+    """Write an HTML page of the rules: first those that failed, then the undecided ones, then those that passed.
 
     Examples:
         >>> import crowdcore as cc
@@ -232,7 +232,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_xml(result: Check, strict: bool = False) -> str:
-    """One test per rule: a failure where it failed, skipped where the data cannot tell (a failure when strict).
+    """Write JUnit XML with a test per rule: failed, or skipped if the data cannot decide (failed when strict).
 
     Examples:
         >>> import crowdcore as cc

@@ -1,4 +1,4 @@
-"""`Rules`: the limits that a crowd must keep, the files that hold them, and how each is measured."""
+"""`Rules`: limits that a crowd must keep, their files, and their measurements."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _limit(recommended: float, low: float, high: float, words: str) -> Any:
 
 
 class Rules(Settings):
-    """Limits, each checked where it is given, and how they are measured; `None` = not checked.
+    """Limits that a crowd must keep, `None` = not checked, and settings of their measurement.
 
     Examples:
         >>> from crowdcore.analysis import Rules
@@ -108,7 +108,7 @@ class Rules(Settings):
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits that are given, by rule."""
+        """Given limits, by rule."""
         return {name: limit for name in LIMITS if (limit := getattr(self, name)) is not None}
 
 
@@ -117,12 +117,12 @@ LIMITS = tuple(name for name in Rules.model_fields if name.startswith(("min_", "
 
 
 def recommended() -> dict[str, float]:
-    """A limit for every rule: a start, to be adapted to the project."""
+    """Return a limit for every rule, to be adapted to the project."""
     return {name: (Rules.model_fields[name].examples or [])[0] for name in LIMITS}
 
 
 def example_rules() -> str:
-    """A commented YAML file with all rules at recommended limits, and all other settings at their defaults.
+    """Write a commented YAML file with all rules at recommended limits, and all other settings at their defaults.
 
     Examples:
         >>> from crowdcore.analysis import example_rules
@@ -133,7 +133,7 @@ def example_rules() -> str:
 
 
 def rules_yaml(rules: Rules) -> str:
-    """A commented YAML file of rules, which `read_rules` reads back; what is not set is a comment.
+    """Write a commented YAML file of rules, which `read_rules` reads back; settings without a value are comments.
 
     Examples:
         >>> from crowdcore.analysis import Rules, rules_yaml
@@ -153,11 +153,11 @@ def rules_yaml(rules: Rules) -> str:
 
 
 def read_rules(file: str | Path) -> Rules:
-    """Rules from a `.yaml`, `.toml` or `.json` file.
+    """Read rules from a `.yaml`, `.toml` or `.json` file.
 
     Raises:
-        DataError: no such file, or one that does not hold names and values.
-        SettingError: an unknown rule (with the nearest name), a limit that cannot be, or no rule at all.
+        DataError: no such file, or one without names and values.
+        SettingError: an unknown rule (with the nearest name), an invalid limit, or no rule at all.
         MissingExtraError: YAML without PyYAML.
     """
     path = Path(file)
@@ -168,7 +168,7 @@ def read_rules(file: str | Path) -> Rules:
 
 
 def parse_rules(content: bytes, path: Path) -> Rules:
-    """Rules from the content of a file; its name's end says what it is (YAML needs PyYAML)."""
+    """Parse rules from the content of a file, whose suffix sets the format (YAML needs PyYAML)."""
     readers: dict[str, Callable[[str], object]] = {
         ".yaml": _yaml,
         ".yml": _yaml,
@@ -181,7 +181,7 @@ def parse_rules(content: bytes, path: Path) -> Rules:
         content_read = readers[path.suffix](content.decode())
     except SettingError:
         raise
-    except (ValueError, RecursionError) as error:  # of the parsers, of text that is no UTF-8, of nesting without end
+    except (ValueError, RecursionError) as error:  # of parsers, of text that is not UTF-8, of too deep nesting
         raise DataError(f"The rules cannot be read: {' '.join(str(error).split())}", file=path) from error
     if not isinstance(content_read, Mapping) or not all(isinstance(name, str) for name in content_read):
         raise DataError("The rules must be names with values, such as `labels_per_task: 3`", file=path)
@@ -189,7 +189,7 @@ def parse_rules(content: bytes, path: Path) -> Rules:
 
 
 def rules_of(given: Mapping[str, Any]) -> Rules:
-    """Rules by name; refuses unknown ones, limits that cannot be, and no rule at all."""
+    """Make rules from limits and settings by name; refuse unknown names, invalid limits, and no rule at all."""
     for name, value in given.items():
         if name not in Rules.model_fields:
             remedy = did_you_mean(name, Rules.model_fields, say="`{}`".format)
@@ -207,7 +207,7 @@ def rules_of(given: Mapping[str, Any]) -> Rules:
 
 
 def _yaml(text: str) -> object:
-    """Parse a YAML document; refuse a key that occurs twice, of which PyYAML would take the last."""
+    """Parse a YAML document; refuse repeated keys, of which PyYAML would take the last."""
     try:
         import yaml
     except ImportError:
@@ -240,10 +240,10 @@ class Measured:
     Attributes:
         value: NaN where there is nothing to measure.
         low, high: ends of its interval.
-        rests_on: in words: how many labels, tasks or workers.
+        rests_on: its basis in words: how many labels, tasks or workers.
         workers: numbers of the workers concerned.
-        needed: annotations in all with which its interval would be narrow enough, where the rule cannot say so itself.
-        lacks: why the data cannot decide, one sentence; empty if only the interval is too wide.
+        needed: annotations that would make its interval narrow enough, where its width does not tell.
+        lacks: reason why the data cannot decide, one sentence; empty if only the interval is too wide.
     """
 
     value: float
@@ -256,7 +256,7 @@ class Measured:
 
 
 def truth_of(dataset: CrowdDataset, rules: Rules) -> Reference:
-    """The reference that the rules name; default: gold where half of the labelled tasks have some."""
+    """Return the reference of the rules; default: gold if half of the labelled tasks have some."""
     labelled = dataset.annotated
     mostly_gold = (dataset.gold[labelled] >= 0).mean() >= 0.5 if labelled.any() else False
     return resolve_reference(dataset, rules.reference or ("gold" if mostly_gold else rules.aggregator))
@@ -264,7 +264,7 @@ def truth_of(dataset: CrowdDataset, rules: Rules) -> Reference:
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """One method for each rule; what several rests on is computed once."""
+    """Measurements: one method for each rule; their common basis is computed once."""
 
     dataset: CrowdDataset
     rules: Rules
@@ -279,7 +279,7 @@ class Measures:
         return _coefficient(self._agreement.raw, 100)
 
     def dependent_workers_percent(self) -> Measured:
-        """Workers with a named partner; unknown are those who share too few tasks with anyone to be named."""
+        """Workers with a named partner; unknown: those who share too few tasks with anyone to be named."""
         if self.dataset.kind.sequential:
             return _nothing(
                 "The tokens of a sentence are not independent tasks, so dependent workers are not searched for"
@@ -299,7 +299,7 @@ class Measures:
         return self._share_of_workers(result.together, seen, lacks, np.maximum(common - most, 1))
 
     def shared_mistakes(self) -> Measured:
-        """Mistakes of the guideline; few of them are false, so the count is taken as it is."""
+        """Mistakes of the guideline; few of them are false, so the count has no interval."""
         result, own = shared_mistakes(self.dataset, replace(self.truth, posterior=None)), self._evidence.guideline
         cells = guideline_cells(result.p_value, own, checked=self.truth.checked)
         tested, n = int((~np.isnan(result.q_value)).sum()), int(cells.sum())
@@ -310,7 +310,7 @@ class Measures:
         return Measured(n, n, n, f"{tested:,} confusions tested, and who repeats which")
 
     def drifting_workers_percent(self) -> Measured:
-        """Workers who became worse; unknown are those with too few labels for a fall of ``drift_points``."""
+        """Workers who became worse; unknown: those with too few labels for a fall of ``drift_points``."""
         result, n = self._verdicts, self.dataset.labels_per_worker
         if result.drift is None:
             return _nothing("The labels have no times (column timestamp)")
@@ -322,7 +322,7 @@ class Measures:
         return self._share_of_workers(result.drifts, tested & (n >= needed), lacks, np.maximum(needed - n, 0))
 
     def spamming_workers_percent(self) -> Measured:
-        """Workers to remove; unknown are those whose interval of skill includes guessing."""
+        """Workers to remove; unknown: those whose interval of skill includes guessing."""
         result = self._verdicts
         reach, typical = result.skill - result.low, max(result.typical, 1e-3)
         missing = np.maximum(result.judged * ((reach / typical) ** 2 - 1), 1)
@@ -330,7 +330,7 @@ class Measures:
         return self._share_of_workers(result.verdict == "remove", result.low > 0, lacks, missing)
 
     def fast_labels_percent(self) -> Measured:
-        """Labels faster than the limit, with a bootstrap over tasks; labels in batches may all be, or none."""
+        """Labels faster than the limit, with a bootstrap over tasks; of those in batches, all or none may be."""
         result = answer_times(self.dataset, self.rules.break_minutes)
         if result is None:
             return _nothing("The labels have neither seconds nor times (columns seconds, timestamp)")
@@ -354,7 +354,7 @@ class Measures:
         return replace(measured, low=low, high=high, lacks=lacks)
 
     def tasks_with_few_labels_percent(self) -> Measured:
-        """Labelled tasks with too few labels: a fact, without interval."""
+        """Labelled tasks with too few labels, without interval."""
         n = self.dataset.labels_per_task
         labelled = int((n > 0).sum())
         few = 100 * float(((n > 0) & (n < self.rules.labels_per_task)).sum()) / max(labelled, 1)

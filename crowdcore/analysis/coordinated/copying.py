@@ -30,9 +30,9 @@ from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-_FEWEST = 10  # shared tasks of a pair that is looked at
+_FEWEST = 10  # shared tasks of a tested pair
 _SCATTER = 0.01  # variance beyond noise that a pair is granted in the fit, so that no pair outweighs many others
-_OUTLYING = 2.5  # standardised residual from which a pair does not tell of its workers
+_OUTLYING = 2.5  # standardised residual from which a pair is left out of the fit
 _STEPS = 10
 MARGINS = 0.5, 3.0
 """Standard deviations of the prediction granted to every pair: to support an accusation, and to link workers."""
@@ -41,14 +41,14 @@ SUPPORT = 0.001
 
 
 def closeness(one: IntArray, other: IntArray, both: IntArray, agreed: FloatArray, given: IntArray) -> FloatArray:
-    """(2, n_pairs) chance of so many equal labels, were the two as far from each other as from the rest; for `MARGINS`.
+    """(2, n_pairs) chance of so many equal labels if two are as far from each other as from the rest; for `MARGINS`.
 
-    Labels by chance are equal with c, the sum of squared label shares. The share of equal labels of r and s is taken to
-    be ``a_rs = c + (1 - c) u_r u_s`` (workers who know or guess; Ghosh, Kale, McAfee 2011), where hard tasks lower all
-    u alike. The u are fitted by least squares to all pairs; pairs that agree far too much are left out in turn, and a
-    pair is predicted without itself. The p-value is the binomial tail at the prediction plus a margin of some of its
-    standard deviations. Two workers who both favour a class agree for that alone: where their own label shares make
-    equal labels more likely than c, the prediction takes ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
+    Labels are equal by chance with probability c, the sum of squared label shares. The model of the share of equal
+    labels of r and s is ``a_rs = c + (1 - c) u_r u_s`` (workers who know or guess; Ghosh, Kale, McAfee 2011), where
+    hard tasks lower all u alike. The u are fitted by least squares to all pairs; pairs that agree far too much are left
+    out in turn, and a pair is predicted without itself. The p-value is the binomial tail at the prediction plus a
+    margin of some of its standard deviations. Two workers who both favour a class agree for that reason alone: where
+    their own label shares make equal labels more likely than c, the prediction uses ``c_rs = Σ_b p_r(b) p_s(b)``.
 
     Args:
         one, other: (n_pairs,) worker numbers.
@@ -74,7 +74,7 @@ def closeness(one: IntArray, other: IntArray, both: IntArray, agreed: FloatArray
 def linked(one: IntArray, other: IntArray, close: BoolArray, n_workers: int) -> IntArray:
     """(n_workers,) number of the group that close pairs link, -1 for none, or for more than half of all workers.
 
-    This accuses nobody: it says who should not judge whom.
+    Members of a group are not accused: they only do not judge each other.
     """
     group = components(one[close], other[close], n_workers)
     size = np.bincount(group + 1)[group + 1]
@@ -91,7 +91,7 @@ def _prediction(
     tested: BoolArray,
     n_workers: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """(n_pairs,) the share of equal labels that the fit explains, and its standard deviation."""
+    """(n_pairs,) share of equal labels that the fit explains, and its standard deviation."""
     scale = 1 - chance
     excess = (rate - chance) / scale
     typical = float(np.sqrt(np.clip((n * excess).sum() / n.sum(), 0.01, 1)))
@@ -122,8 +122,8 @@ def _prediction(
     return expected, np.asarray(np.sqrt(unsure + scatter))
 
 
-_ROUNDS = 12  # accelerated; they come as far as 30 plain ones
-_MOST, _EACH = 100_000, 200  # labels, and labels of a worker, that the fit takes at least
+_ROUNDS = 12  # accelerated, equivalent to 30 plain ones
+_MOST, _EACH = 100_000, 200  # labels, and labels of a worker, that the fit uses at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,8 @@ class AgreementByOthers:
     """Agreement of pairs tested by the labels of others, arrays (n_pairs,).
 
     Attributes:
-        alike, expected_alike: equal labels other than the class most probable by the others, and how many are expected.
-        p_value: chance that copying explains the labels of two independent workers as well.
+        alike, expected_alike: equal labels other than the class most probable by the others, and their expected number.
+        p_value: chance that copying explains the labels of two independent workers equally well.
     """
 
     alike: IntArray
@@ -188,7 +188,7 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
 
 
 def _enough(dataset: CrowdDataset, one: IntArray, other: IntArray) -> CrowdDataset:
-    """All tasks of the pairs and, of a large crowd, as many others evenly spaced as tell what its workers know."""
+    """All tasks of the pairs and, of a large crowd, enough others, evenly spaced, to estimate its workers' skills."""
     most = max(_MOST, _EACH * dataset.n_workers)
     if dataset.n_annotations <= most:
         return dataset
@@ -219,22 +219,22 @@ JUDGE = "pooled-dawid-skene"
 SHARES = (0.3, 0.5, 0.7, 0.9, 0.98)
 """Shares of copied labels that the evidence is averaged over."""
 EXCESS = 0.25
-"""Share of the room above chance that a named pair agrees on, at least."""
+"""Least share of the room above chance on which a named pair agrees."""
 WITHOUT_GOLD = 0.1
-"""Share of the level that is left where no gold judges: what others say of a task is a model, which may not fit."""
+"""Share of the level that is used without gold, as the model of the others' labels may not fit."""
 CONFIRMED = 1e-7
-"""p-value by difficulty and foils from which these confirm copies that are less sure by the others' labels alone."""
+"""p-value by difficulty and foils below which these confirm copies that are less sure by the others' labels alone."""
 LEAST = 8
-"""Tasks in common of a pair that is tested."""
+"""Least number of common tasks of a tested pair."""
 _URNS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 1e6)
 _MOSTLY = 0.5  # share of labels on tasks of known truth from which gold judges; else the others do on the rest
 _LINK = 0.05  # p-value of closeness, after Bonferroni over the pairs, from which two do not judge each other
-_SUSPECT = 0.05  # p-value from which a pair is looked at again without gold
+_SUSPECT = 0.05  # p-value below which a pair is tested again without gold
 _SHRINKAGE, _FLOOR = 4.0, 0.5  # pseudo-labels of a worker's row, and of a cell of the crowd's
 _USUAL = 2.0  # robust deviations of the excess over all pairs up to which likeness is usual
 _MOST_USUAL = 0.6
-_OFTEN = 0.95  # of the pairs, whose excess shows how much more alike than by chance workers are
-_MANY = 10  # pairs from which their spread is known
+_OFTEN = 0.95  # quantile of the pairs' excess that measures how alike workers are beyond chance
+_MANY = 10  # pairs from which their spread is estimated
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,9 +246,9 @@ class Copying:
         both, agreed: tasks of both, and those with the same label from both.
         expected, deviation: equal labels that the others' labels explain, and their standard deviation.
         excess: (agreed - expected) / (both - expected).
-        usual: excess that is usual in this crowd, and nobody's fault.
+        usual: excess that is usual in this crowd, and not suspicious.
         p_value, adjusted: 1 / e for the evidence e, before and after Holm over the pairs.
-        by_others: p-value of `agreement_by_others`, after Bonferroni over the pairs; 1 where it was not asked.
+        by_others: p-value of `agreement_by_others`, after Bonferroni over the pairs; 1 where it was not needed.
         acquitted: whether closeness, or difficulty and foils, explain the agreement (see `copying`).
         checked: whether gold or marks judged most labels.
     """
@@ -268,10 +268,10 @@ class Copying:
     checked: bool
 
     def named(self, level: float = 0.05) -> BoolArray:
-        """(n_pairs,) who copy, at this chance (without gold a tenth) that any independent pair is among them.
+        """(n_pairs,) pairs who copy, at this chance (without gold a tenth) that any independent pair is among them.
 
-        Where no gold judges, three times the level do if difficulty and foils, too, speak against chance, and the
-        others' labels explain most of the agreement: two who are able among the weak agree on what nobody else says.
+        Without gold, three times the level suffices if difficulty and foils also speak against chance, and the others'
+        labels explain most of the agreement: two able workers among weak ones agree on what nobody else says.
         """
         mostly_expected = 2 * self.expected >= self.agreed
         both_models = (self.by_others <= CONFIRMED) & (self.adjusted <= 3 * level) & mostly_expected
@@ -281,7 +281,7 @@ class Copying:
     def possible(self, n_workers: int) -> FloatArray:
         """(n_pairs,) chance that a worker has a partner as alike, by the excess of all pairs; or 2 / e if smaller.
 
-        It tells whom not to praise, not whom to accuse: some pairs' labels are too few to show copies of half of them.
+        It withholds praise, and accuses nobody: some pairs' labels are too few to show copies of half of them.
         """
         z = (self.agreed - self.expected) / np.maximum(self.deviation, 1e-3)
         spread = np.quantile(np.abs(z), _OFTEN) / ndtri((1 + _OFTEN) / 2) if len(z) >= _MANY else 1.0
@@ -290,12 +290,12 @@ class Copying:
 
 
 def copy_reference(truth: Reference) -> ReferenceLike:
-    """Reference that judges copying: gold or marks; without any `JUDGE`, whatever ``truth`` is."""
+    """Return the reference that judges copying: gold or marks, else `JUDGE`, whatever ``truth`` is."""
     return truth if truth.checked else JUDGE
 
 
 def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None) -> Copying:
-    """Weigh for every pair whether one copies the other.
+    """Weigh the evidence of every pair that one copies the other.
 
     On a task of both r and s, let k of the other K workers give r's label y. With q the belief in each class c by
     everybody but r and s (or gold), and the confusion π^s counted by such beliefs on the common tasks, s gives the same
@@ -352,7 +352,7 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     p_value = np.exp(-np.clip(log_e, 0, 700))
     by_others = np.ones(len(both))
     acquitted = np.zeros(len(both), bool) if checked else close[0] > SUPPORT
-    doubtful = apart if checked else ~acquitted  # who else agrees so much is no judge of them
+    doubtful = apart if checked else ~acquitted
     suspect = np.flatnonzero((p_value < _SUSPECT) & (excess >= EXCESS) & doubtful)
     if len(suspect):
         those = pairs[0][suspect], pairs[1][suspect]
@@ -367,7 +367,7 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
 
 
 def no_copying() -> Copying:
-    """No pairs: of a crowd that tags tokens, since those of a sentence are not independent tasks."""
+    """Return no pairs, for a crowd that tags tokens, since those of a sentence are not independent tasks."""
     none, empty = np.empty(0, np.int64), np.empty(0)
     return Copying(none, none, none, none, empty, empty, empty, 0.0, empty, empty, empty, np.empty(0, bool), True)
 
@@ -380,7 +380,7 @@ class Copies:
         partner: worker number.
         adjusted: p-value of the pair after Holm over all pairs that could be tested; of possible copies `possible`.
         both: tasks that both labelled.
-        agreed, expected: tasks with the same label from both, and how many of those the others' labels explain.
+        agreed, expected: tasks with the same label from both, and their number by the others' labels.
     """
 
     partner: IntArray
@@ -391,14 +391,14 @@ class Copies:
 
 
 def copies(of: Copying, groups: tuple[Group, ...], n_workers: int, level: float = 0.05) -> Copies:
-    """The surest partner of each worker among the named pairs within a group."""
+    """Find the surest partner of each worker among the named pairs within a group."""
     group = group_of(groups, n_workers)
     within = (group[of.worker_a] >= 0) & (group[of.worker_a] == group[of.worker_b])
     return _partners(of, of.named(level) & within, of.p_value, of.adjusted, n_workers)
 
 
 def possible_copies(of: Copying, n_workers: int, level: float = 0.05) -> Copies:
-    """The surest partner of each worker who may copy or be copied (`Copying.possible`), named or not."""
+    """Find the surest partner of each worker who may copy or be copied (`Copying.possible`), named or not."""
     chance = of.possible(n_workers)
     return _partners(of, chance < level, chance, chance, n_workers)
 
@@ -416,7 +416,7 @@ def _partners(of: Copying, some: BoolArray, chance: FloatArray, adjusted: FloatA
 
 
 def copying_groups(of: Copying, n_workers: int, level: float = 0.05) -> tuple[Group, ...]:
-    """Workers whom named pairs link, the surest first."""
+    """Groups of workers whom named pairs link, the surest first."""
     named = of.named(level)
     one, other = of.worker_a[named], of.worker_b[named]
     component = components(one, other, n_workers)
@@ -429,7 +429,7 @@ def copying_groups(of: Copying, n_workers: int, level: float = 0.05) -> tuple[Gr
 
 
 def _usual_excess(excess: FloatArray, noise: FloatArray) -> float:
-    """The excess that is usual: robust deviations over all pairs, beyond noise."""
+    """Usual excess: robust deviations over all pairs, beyond noise."""
     if len(excess) < _MANY:
         return 0.0
     deviation = 1.4826 * float(np.median(np.abs(excess / np.sqrt(np.maximum(noise, 1e-12)))))
@@ -439,10 +439,10 @@ def _usual_excess(excess: FloatArray, noise: FloatArray) -> float:
 def common_labels(
     task: IntArray, worker: IntArray, label: IntArray, n_workers: int, n_tasks: int, least: int = LEAST
 ) -> tuple[Labels, tuple[IntArray, IntArray], IntArray, IntArray, IntArray]:
-    """Labels as `copy_loops` takes them, pairs of ``least`` common tasks or more, and what these have in common.
+    """Labels for `copy_loops`, pairs of ``least`` common tasks or more, and their common tasks.
 
     Returns:
-        Labels; (n_pairs,) workers of each pair, the lower number first; (n_pairs + 1,) where its common tasks begin;
+        Labels; (n_pairs,) workers of each pair, the lower number first; (n_pairs + 1,) begin of its common tasks;
         (n_pairs,) equal labels; (n, 2) positions of the labels of both on each common task.
     """
     by_worker = np.argsort(worker, kind="stable")
@@ -462,7 +462,7 @@ def common_labels(
 
 
 def _crowd(labels: Labels, peers: Peers) -> Crowd:
-    """The beliefs that judge labels, for `fill_chances`."""
+    """Beliefs that judge labels, for `fill_chances`."""
     _, task, worker, label, _, _ = labels
     counts = peers.count(peers.judge)[0]
     n_tasks, n = peers.crowd.shape

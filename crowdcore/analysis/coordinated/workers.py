@@ -1,4 +1,4 @@
-"""Coordinated workers: who acts together, what they push, and what the labels would be without them."""
+"""Coordinated workers: groups who act together, the mistakes that they push, and the labels without them."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class CoordinatedGroup(Group):
-    """Workers who act together, and what they do to the labels.
+    """Workers who act together, and their effect on the labels.
 
     Attributes:
         shared_tasks: tasks that two members or more labelled.
         pushed: (n, 4) true class, label, tasks of the class to which a member gave the label, and to which two did.
-        influence: what changes without the group.
+        influence: changes without the group.
     """
 
     shared_tasks: int
@@ -69,7 +69,7 @@ class CoordinatedWorkers(Shown):
 
     Attributes:
         groups: the groups.
-        notes: what was tested and what to bear in mind, one sentence each.
+        notes: the test and its caveats, one sentence each.
     """
 
     groups: tuple[CoordinatedGroup, ...]
@@ -140,7 +140,7 @@ def coordinated_workers(
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         found: `copying` by this reference, to compute it only once.
         level: chance that any group is named in an honest crowd.
 
@@ -216,14 +216,14 @@ class Influence:
 
     @property
     def largest_cell(self) -> tuple[int, int]:
-        """The cell of the common confusion that changes most."""
+        """Cell of the common confusion that changes most."""
         change = np.nan_to_num(np.abs(self.common - self.common_without))
         true, given = np.unravel_index(change.argmax(), change.shape)
         return int(true), int(given)
 
 
 def influence(without: WhatIf, counts: FloatArray, truth: Reference) -> Influence:
-    """Compare the votes and confusions with those without a group, whose absence is ``without``.
+    """Compare votes and confusions with those ``without`` a group.
 
     ``counts`` (n_workers, C, C) are the workers' labels against the reference, which stays; only a checked reference
     shows which labels become right.
@@ -242,9 +242,9 @@ def influence(without: WhatIf, counts: FloatArray, truth: Reference) -> Influenc
 
 
 def pushed(dataset: CrowdDataset, truth: Reference, members: IntArray) -> tuple[IntArray, int]:
-    """Mistakes that members push as in `CoordinatedGroup.pushed`, and how many tasks two of them labelled.
+    """Mistakes that members push, as in `CoordinatedGroup.pushed`, and the number of tasks that two of them labelled.
 
-    Listed are the mistakes that two members made on two tasks or more, the most tasks first.
+    The mistakes are those that two members made on two tasks or more, the most tasks first.
     """
     n = dataset.n_classes
     key = np.unique(

@@ -1,4 +1,4 @@
-"""Agreement between workers beyond chance: coefficients, kappa of every pair, and why coefficients differ."""
+"""Agreement between workers beyond chance: coefficients, their differences, and kappa of every pair."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
 
 
 def _overlapping(dataset: CrowdDataset, min_overlap: int) -> tuple[IntArray, IntArray, int]:
-    """Keys ``a * R + b`` (ascending) and overlaps of the pairs that share enough, and how many pairs share a task."""
+    """Keys ``a * R + b`` (ascending) and overlaps of the pairs that share enough, and the number that share a task."""
     n = dataset.n_workers
     if n**2 <= _TABLE:
         table = np.zeros(n**2, np.int32)
@@ -170,11 +170,11 @@ class Coefficient:
     """One agreement coefficient.
 
     Attributes:
-        name: what it is called.
-        value: the coefficient; NaN if ``state`` says why there is none.
+        name: name of the coefficient.
+        value: its value; NaN if ``state`` gives a reason for having none.
         low, high: ends of its interval over tasks, of tags over sentences; NaN without one.
         tasks, annotations: tasks with labels by at least two workers behind it, and their annotations.
-        state: empty, or why there is no value, such as "not enough overlap: …".
+        state: empty, or the reason why there is no value, such as "not enough overlap: …".
     """
 
     name: str
@@ -196,11 +196,11 @@ class Agreement(Shown):
         fleiss: Fleiss' kappa for unequal numbers of labels.
         ac1: Gwet's AC1.
         cohen: mean Cohen's kappa over pairs of workers.
-        pairs: kappa of every pair with enough overlap; None if not asked for.
+        pairs: kappa of every pair with enough overlap; None if not computed.
         chance: agreement by chance that kappa and AC1 expect.
         n_repeats: annotations left out because the worker had labelled the task before.
         resamples: bootstrap resamples behind the intervals, 0 = none.
-        sentence: why coefficients differ, and which answers do not count; empty if they agree and all do.
+        sentence: reason why coefficients differ, and the answers that do not count; empty if they agree and all do.
     """
 
     classes: tuple[str, ...]
@@ -235,7 +235,7 @@ def agreement(
     min_overlap: int = 10,
     pairs: bool = True,
 ) -> Agreement:
-    """Agreement between workers; of a worker's repeats on a task only the first counts.
+    """Measure the agreement between workers; of a worker's repeats on a task only the first counts.
 
     With ``n_ic`` labels c among the ``n_i`` labels of task i and ``P_i = sum_c n_ic (n_ic - 1) / (n_i (n_i - 1))``:
 
@@ -296,14 +296,14 @@ def agreement(
 
 
 def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
-    """Rows of the labelled tokens, and the sentences that are drawn: once each, and which one every row belongs to."""
+    """Rows of the labelled tokens, and the sentences to draw: once each, and the number of each row's sentence."""
     rows = np.flatnonzero(dataset.annotated)
     sentences, of = np.unique(dataset.unit[rows], return_inverse=True)
     return sparse_votes(dataset)[rows], np.ones(len(sentences), np.int64), of
 
 
 def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
-    """Distinct rows among the labelled tasks, how many tasks have each, and 0, 1, …: what a bootstrap over tasks needs.
+    """Distinct rows among the labelled tasks, their numbers of tasks, and 0, 1, …, for a bootstrap over tasks.
 
     Rows are distinguished by a random 64-bit sum (Zobrist hash): two of n rows collide with probability n^2 / 2^65.
     """
@@ -379,7 +379,7 @@ _FEW_OTHERS = 5.0  # labels other than the most frequent that a pair must share,
 
 
 def _too_low(kappas: PairKappa) -> float:
-    """By how much the mean of plug-in kappas is below one whose chance counts no task twice.
+    """Bias of the mean of plug-in kappas below one whose chance counts no task twice.
 
     Without a task's own two labels, ``p_e`` is ``(n p_e - p_o) / (n - 1)``.
     """
@@ -391,7 +391,7 @@ def _too_low(kappas: PairKappa) -> float:
 
 
 def _explain(values: FloatArray, chance: tuple[float, float], top: tuple[str, float], kappas: PairKappa | None) -> str:
-    """Sentences on surprising differences between coefficients, given in the order of `NAMES`; empty without any."""
+    """Sentences about surprising differences between coefficients, given in the order of `NAMES`; empty without any."""
     raw, alpha, fleiss, ac1, cohen = values
     sentences = []
     if raw >= 0.7 and ac1 - fleiss > _APART:

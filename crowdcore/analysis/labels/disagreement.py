@@ -25,7 +25,7 @@ class LabelDisagreement(Shown):
     """M labellings of the same tasks, compared in pairs; NaN where a pair has no task.
 
     Attributes:
-        names: (M,) what each labelling is called.
+        names: (M,) of the labellings.
         compared: (M, M) tasks that both label.
         differ: (M, M) tasks that both label, but not alike.
         share: (M, M) ``differ / compared``.
@@ -33,7 +33,7 @@ class LabelDisagreement(Shown):
         accuracy: (M,) share of these whose label is the gold one.
         row_right: (M, M) judged tasks on which the two differ and the row's label is the gold one.
         p_value: (M, M) McNemar's exact test that both are right equally often where they differ.
-        reference: what accuracies rest on.
+        reference: source of the accuracies.
     """
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class LabelDisagreement(Shown):
     reference: str = "gold"
 
     def frame(self) -> pd.DataFrame:
-        """One row per pair: how often they differ, and how often either is right there."""
+        """One row per pair: number of differences, and how often either is right there."""
         a, b = np.triu_indices(len(self.names), 1)
         names = np.array(self.names, object)
         pairs = {name: getattr(self, name)[a, b] for name in ("compared", "differ", "share")}
@@ -156,8 +156,8 @@ class TaskDisagreement(Shown):
         winner: (n_tasks,) most frequent class (ties to the lowest), -1 without annotations.
         share: (n_tasks,) share of the winner among the task's labels.
         entropy: (n_tasks,) entropy of the task's labels in nats.
-        reference_label: (n_tasks,) what the reference says, -1 where it knows nothing.
-        wrong: (n_tasks,) share of the labels that differ from it, NaN where it knows nothing.
+        reference_label: (n_tasks,) class by the reference, -1 if unknown.
+        wrong: (n_tasks,) share of the labels that differ from it, NaN if unknown.
     """
 
     n_annotations: IntArray
@@ -192,7 +192,7 @@ class TaskDisagreement(Shown):
 
 
 def task_disagreement(dataset: CrowdDataset, reference: ReferenceLike = None) -> TaskDisagreement:
-    """Spread of the labels of every task, and how many of them the reference calls wrong.
+    """Measure the spread of every task's labels, and the share of them that are wrong by the reference.
 
     Sparse: O(A log A) time, O(A) memory, never tasks x classes.
     """

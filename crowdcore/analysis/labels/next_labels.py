@@ -33,11 +33,11 @@ class NextLabels(Shown):
         task: task numbers.
         worker: worker numbers; nobody gets a task twice.
         gain: expected information of the label in bits, given the assignments before it.
-        wrong: (n_tasks,) chance that each task's label is wrong before; NaN of tasks that stay without labels.
-        entropy: (n_tasks,) bits, uncertainty of each task's class before; NaN of tasks that stay without labels.
+        wrong: (n_tasks,) chance that each task's label is wrong now; NaN of tasks that stay without labels.
+        entropy: (n_tasks,) present uncertainty of each task's class in bits; NaN of tasks that stay without labels.
         task_ids: names of all tasks.
         worker_ids: names of all workers.
-        method: the aggregator behind it.
+        method: the aggregator behind the plan.
     """
 
     task: IntArray
@@ -79,27 +79,27 @@ def next_labels(
     """Spend a budget of labels on the tasks whose labels are likeliest wrong.
 
     With the posterior q_i of a task, its label is wrong with probability ``1 - max_c q_ic``. The task where that is
-    largest comes next; a label that is planned halves it, so that a task gets several labels only where it is much
-    less certain than others. That is the order in which verdicts list tasks to label again, if ``beliefs`` are theirs.
+    largest comes next; a planned label halves it, so that a task gets several labels only if it is much less certain
+    than others. That is the order in which verdicts list tasks to label again, if ``beliefs`` are theirs.
 
-    Of the workers who may be asked it goes to the one whose label y tells most of the class,
-    ``I(z_i; y) = H(Σ_c q_ic π^r_c) - Σ_c q_ic H(π^r_c)``: little from a worker who guesses. π^r is the mean of its
-    Dirichlet posterior, drawn to the crowd's confusion where the worker's labels are few (`PooledDawidSkene`). Labels
-    yet to come are unknown: after planned ones it is the mean over their possible outcomes. A label tells of that
+    Among the workers who may be asked, the task goes to the one whose label y has most information about the class,
+    ``I(z_i; y) = H(Σ_c q_ic π^r_c) - Σ_c q_ic H(π^r_c)``: little for a worker who guesses. π^r is the mean of its
+    Dirichlet posterior, drawn to the crowd's confusion where the worker's labels are few (`PooledDawidSkene`). After
+    planned labels, which are unknown, it is the mean over their possible outcomes. A label has information about that
     confusion, too: ``Σ_c q_ic (H(E π^r_c) - E H(π^r_c))``; ``explore`` is the weight of this in choosing a worker.
 
     Args:
-        dataset: the annotations there are; tasks without any count as drawn from the class shares, and stay without
-            where they are of the validation or test split.
+        dataset: the present annotations; tasks without any count as drawn from the class shares, and stay without
+            if they are of the validation or test split.
         budget: labels to ask for.
-        workers: names of those who are available; default: all.
-        capacity: most labels of each worker, or of those named in a mapping; default: no limit.
-        explore: weight of what is learnt about the workers.
-        fit: a fit with confusions and counts; default: five iterations of `PooledDawidSkene`, as where labels are few
-            EM run to its end drifts away from the votes.
-        beliefs: (n_tasks, C) the posterior q, NaN where nothing is known; default: that of the fit.
+        workers: names of the available workers; default: all.
+        capacity: most labels of each worker, or of those in a mapping; default: no limit.
+        explore: weight of the information about the workers.
+        fit: a fit with confusions and counts; default: five iterations of `PooledDawidSkene`, as EM that is run to its
+            end drifts away from the votes where labels are few.
+        beliefs: (n_tasks, C) the posterior q, NaN where unknown; default: that of the fit.
         open_pairs: (n_tasks, n_workers) pairs that may be asked; default: all without a label.
-        settled: (n_tasks,) tasks whose class is known otherwise: not asked for; default: none.
+        settled: (n_tasks,) tasks whose class is known otherwise, which are not asked for; default: none.
 
     Returns:
         At most ``budget`` assignments; fewer where no pair is left.
@@ -172,7 +172,7 @@ def _choose_labels(
 def _information(joint: FloatArray, confusion: FloatArray) -> FloatArray:
     """Mutual information in nats of class and label, (n, n_workers).
 
-    ``joint`` (n, K, C) is the probability of outcome k of what is planned, and class c; it sums to 1.
+    ``joint`` (n, K, C) is the probability of outcome k of the planned labels, and class c; it sums to 1.
     """
     spread = entr(confusion).sum(2)
     n, k, n_classes = joint.shape
@@ -187,7 +187,7 @@ def _information(joint: FloatArray, confusion: FloatArray) -> FloatArray:
 
 
 def _split(joint: FloatArray, confusion: FloatArray) -> FloatArray:
-    """(K C, C) outcomes of one more label; of too many, the most probable, scaled to what they stand for."""
+    """(K C, C) outcomes of one more label; of too many, the most probable, scaled to sum to 1."""
     more = (joint[:, None, :] * confusion.T).reshape(-1, joint.shape[1])
     if len(more) > _MOST_OUTCOMES:
         weight = more.sum(1)
@@ -222,7 +222,7 @@ def _beliefs(
 def _capacity(
     dataset: CrowdDataset, workers: Sequence[str] | None, capacity: int | Mapping[str, int] | None, budget: int
 ) -> IntArray:
-    """(n_workers,) labels that each may still be asked for."""
+    """(n_workers,) labels that may still be asked of each."""
     names = list(map(str, dataset.worker_ids))
     number = {name: r for r, name in enumerate(names)}
     each = dict.fromkeys(names, capacity) if isinstance(capacity, int) else dict(capacity or {})

@@ -95,10 +95,10 @@ class AnnotationEntropy(Shown):
 
 @door
 def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = None) -> NoiseRates:
-    """N.R.1 and N.R.2; with a soft reference q expectations, ``1 - sum of q_i over i's labels`` and ``1 - q_i(y)``.
+    """Compute N.R.1 and N.R.2; with a soft reference q expectations, ``1 - Σ q_i over i's labels`` and ``1 - q_i(y)``.
 
     Raises:
-        DataError: the reference cannot be had.
+        DataError: the reference is not available.
 
     Examples:
         >>> import crowdcore as cc
@@ -127,7 +127,7 @@ def class_balance(dataset: CrowdDataset, reference: ReferenceLike = None) -> Cla
     """Compare the true classes of annotated tasks with the given labels.
 
     Raises:
-        DataError: the reference cannot be had.
+        DataError: the reference is not available.
     """
     truth, n = resolve_reference(dataset, reference), dataset.n_classes
     known = truth.known & dataset.annotated
@@ -140,10 +140,10 @@ def class_balance(dataset: CrowdDataset, reference: ReferenceLike = None) -> Cla
 
 @door
 def annotation_entropy(dataset: CrowdDataset, reference: ReferenceLike = None) -> AnnotationEntropy:
-    """Entropy in nats of the distribution of all annotations given to tasks of each class.
+    """Compute the entropy in nats of the distribution of all annotations given to tasks of each class.
 
     Raises:
-        DataError: the reference cannot be had.
+        DataError: the reference is not available.
     """
     truth, n = resolve_reference(dataset, reference), dataset.n_classes
     entropy, total = np.zeros(n), np.zeros(n)
@@ -194,7 +194,7 @@ class Summary(Shown):
         n_classes: C.
         n_annotations, n_repeats: A annotations, and those by a worker who had labelled the task before.
         annotations_per_worker: (R,).
-        tasks_by_annotations: (most + 1,) how many tasks have 0, 1, 2, … annotations.
+        tasks_by_annotations: (most + 1,) number of tasks with 0, 1, 2, … annotations.
         noise: noise rates.
         balance: true classes and given labels.
         entropy: entropy of the labels of each true class.
@@ -254,13 +254,13 @@ class Summary(Shown):
 
 @door
 def summary(dataset: CrowdDataset, reference: ReferenceLike = None) -> Summary:
-    """Counts, noise rates, balance, entropies and agreement of a dataset.
+    """Summarise counts, noise rates, balance, entropies and agreement of a dataset.
 
     Args:
-        reference: what to take for the truth; None: gold where there is some, else `auto`.
+        reference: what counts as the truth; None: gold where there is some, else `auto`.
 
     Raises:
-        DataError: no annotations, or the reference cannot be had.
+        DataError: no annotations, or the reference is not available.
 
     Examples:
         >>> import crowdcore as cc

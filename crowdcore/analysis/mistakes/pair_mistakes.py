@@ -42,10 +42,10 @@ VOTE = "majority-vote"
 
 
 def pair_reference(truth: Reference) -> ReferenceLike:
-    """Reference that judges pairs: gold or marks; without any the majority vote, whatever ``truth`` is.
+    """Return the reference that judges pairs: gold or marks, else the majority vote, whatever ``truth`` is.
 
-    A model of the same labels takes two workers who always agree for two who are always right, so it cannot contradict
-    them. A vote gives each label the same weight, so that the others' labels still do.
+    A model of the same labels cannot contradict two workers who always agree, as it takes them to be always right. In a
+    vote each label has the same weight, so that the others' labels still contradict them.
     """
     return truth if truth.checked else VOTE
 
@@ -64,14 +64,14 @@ class PairMistakes(Shown):
         q_value: (n_pairs,) the same after Benjamini-Hochberg over the tested pairs.
         expected_beyond: (n_pairs,) ``wrong_alike`` expected under ``null_beyond``, at least ``expected``.
         expected_agreed: (n_pairs,) ``agreed`` expected under ``null_beyond``.
-        p_beyond: (n_pairs,) chance under ``null_beyond`` that copying explains their labels as well; NaN where
+        p_beyond: (n_pairs,) chance under ``null_beyond`` that copying explains their labels equally well; NaN where
             nothing was open on the tasks that both labelled.
         q_beyond: (n_pairs,) the same after Benjamini-Hochberg.
         null: the first null hypothesis in one sentence: given the true class, the two workers err independently of
             each other, each with the label counts that they have in that class. False as soon as tasks differ.
         null_beyond: the second: given the true class and each task's difficulty and foil, the two workers' labels are
             independent.
-        notes: what to bear in mind, one sentence each.
+        notes: caveats, one sentence each.
     """
 
     worker_a: IntArray
@@ -135,7 +135,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = None) -> Pai
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts.
-        reference: what to take for the truth; of a soft one, the most probable class.
+        reference: what counts as the truth; of a soft one, the most probable class.
 
     Raises:
         DataError: no usable reference, or more pairs than fit into `MOST_BYTES`.
@@ -199,7 +199,7 @@ def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray,
 
 
 def _labels(dataset: CrowdDataset, truth: Reference) -> Labels:
-    """The first label of each worker on each task whose truth is known, and the rows that occur."""
+    """First label of each worker on each task with known truth, and the rows that occur."""
     n = dataset.n_classes
     refuse_beyond(16 * n**2, f"Mistakes among {n:,} classes", "Merge classes.")
     key = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker

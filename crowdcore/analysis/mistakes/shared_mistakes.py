@@ -1,4 +1,4 @@
-"""Mistakes that workers share (CoNAL, Fig. 1), with intervals and significance, and what lies behind each cell."""
+"""Mistakes that workers share (CoNAL, Fig. 1), with intervals and significance, and the annotations of each cell."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class SharedMistakes(Shown):
             where not tested.
         p_value: (C, C) the same under ``null``, where tasks may mislead: at least ``p_workers``.
         q_value: (C, C) the same after Benjamini-Hochberg over the tested cells.
-        null: the null hypothesis in one sentence; of tags, why nothing is tested.
-        notes: what to bear in mind, one sentence each.
+        null: the null hypothesis in one sentence; of tags, the reason why nothing is tested.
+        notes: caveats, one sentence each.
     """
 
     reference: str
@@ -124,18 +124,18 @@ def shared_mistakes(
 
     With a soft reference q the number is the expected one, ``sum_r 1 - prod_{i: y_i^r = b} (1 - q_i(a))``.
 
-    The bootstrap draws workers with replacement: its interval says where the percentage would lie for as many other
-    workers of the same kind on the same tasks. (Drawing tasks would lose a third of them in each resample and bias
-    "at least one" downwards.) Where no worker, or every worker, is in a cell the bootstrap cannot see the other
-    side; there the exact binomial (Clopper-Pearson) limit stands in.
+    The bootstrap draws workers with replacement: its interval is that of the percentage for as many other workers of
+    the same kind on the same tasks. (Drawing tasks would lose a third of them in each resample and bias "at least one"
+    downwards.) Where no worker, or every worker, is in a cell, the exact binomial (Clopper-Pearson) limit replaces the
+    bootstrap's.
 
     Args:
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         significance: test the cells; never those of a crowd that tags tokens.
         n_resamples, level, seed: of the bootstrap; 0 resamples = no interval.
 
     Raises:
-        DataError: the reference cannot be had, or more than `MAX_CLASSES` classes.
+        DataError: the reference is not available, or more than `MAX_CLASSES` classes.
 
     Examples:
         >>> import crowdcore as cc
@@ -191,7 +191,7 @@ def shared_mistakes(
 
 
 def _certain(triples: MistakeTriples, n_classes: int) -> SoftMistakes:
-    """Triples with one true class for each task: they happened for sure."""
+    """Convert triples with one true class for each task to soft mistakes of probability 1."""
     tasks, annotations = np.zeros(n_classes**2), np.zeros(n_classes**2)
     tasks[triples.cells] = triples.tasks
     np.add.at(annotations, triples.cell, triples.times.astype(np.float64))
@@ -203,9 +203,8 @@ def _certain(triples: MistakeTriples, n_classes: int) -> SoftMistakes:
 def _decided(dataset: CrowdDataset, truth: Reference) -> IntArray:
     """(n_tasks,) labels of tasks that can be tested, else -1.
 
-    Left out are tasks whose classes tie under the reference: broken by a rule, ties look like mistakes that workers
-    share. So do tied votes that a model of the same labels decides, by what is frequent or often mistaken, and the
-    votes of most that it overrules: these alone would be wrong alike.
+    Tasks whose classes tie under the reference are left out: broken by a rule, ties look like mistakes that workers
+    share. So do tied votes that a model of the same labels decides, and majorities that it overrules.
     """
     labels = truth.labels
     if truth.posterior is not None:
@@ -261,11 +260,11 @@ class MistakeCell(Shown):
     """Annotations that gave one label to tasks of one true class, with their workers and tasks.
 
     Attributes:
-        reference: what was taken for the truth; a soft one by its most probable classes.
+        reference: what counted as the truth; a soft one by its most probable classes.
         true, given: numbers of the true class and the given label.
         annotations: (K,) int64 their numbers in the dataset, in order of tasks.
         workers, worker_times: (W,) distinct workers and their annotations here, the most first.
-        worker_labels: (W,) annotations that each gave to tasks of the true class, right or wrong.
+        worker_labels: (W,) all their annotations on tasks of the true class, right or wrong.
         tasks, task_times: (T,) distinct tasks and their annotations here, the most first.
         task_ids, worker_ids: (K,) task and worker of each annotation.
     """
@@ -294,7 +293,7 @@ def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | in
     """Find the annotations that gave the label ``given`` to tasks whose true class is ``true``.
 
     Args:
-        reference: what to take for the truth; a soft reference counts by each task's most probable class.
+        reference: what counts as the truth; a soft reference counts by each task's most probable class.
         true, given: name or number of the true class and of the given label.
 
     Raises:
@@ -329,7 +328,7 @@ def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | in
 
 
 def _most_first(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """Distinct numbers and how often each occurs, the most frequent first, ties by number."""
+    """Distinct numbers and their counts, the most frequent first, ties by number."""
     distinct, times = np.unique(numbers, return_counts=True)
     order = np.argsort(-times, kind="stable")
     return distinct[order], times[order]
@@ -337,10 +336,10 @@ def _most_first(numbers: IntArray) -> tuple[IntArray, IntArray]:
 
 @door
 def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = None) -> pd.DataFrame:
-    """The mistakes that were made, most shared first; for any number of classes, in O(A) memory.
+    """List the mistakes, most shared first; for any number of classes, in O(A) memory.
 
     Args:
-        reference: what to take for the truth; a soft reference counts by each task's most probable class.
+        reference: what counts as the truth; a soft reference counts by each task's most probable class.
 
     Returns:
         One row per distinct mistake: true, given, percent (of all workers), workers, tasks, annotations.
@@ -403,10 +402,10 @@ def largest_confusions(
     """Find the ``n`` largest confusions of two matrices, and how many they have in common.
 
     Args:
-        recovered: (C, C) what a model recovered, such as the common confusion; row = true class, rows sum to 1.
-        observed: (C, C) what the labels show against a reference; NaN rows without labels.
+        recovered: (C, C) confusion by a model, such as the common one; row = true class, rows sum to 1.
+        observed: (C, C) confusion of the labels, by a reference; NaN rows without labels.
         classes: (C,) names.
-        n: how many, at most; cells of 0 do not count.
+        n: largest number of cells; cells of 0 do not count.
 
     Raises:
         SettingError: matrices of different shapes.
@@ -436,7 +435,7 @@ def confusion_error(matrices: FloatArray, truth: FloatArray) -> FloatArray:
 
     Args:
         matrices: (..., C, C) rows sum to 1; NaN rows are unknown.
-        truth: (..., C, C) what to compare with; rows that either lacks are left out.
+        truth: (..., C, C) confusions to compare with; rows that either lacks are left out.
 
     Returns:
         (...,) 0 to 2; NaN where no row can be compared.

@@ -37,8 +37,8 @@ class SharingTest(NamedTuple):
 
     Attributes:
         p_value: (C, C) chance of a sum of ranks at least as high; NaN where not tested.
-        expected: (C, C) workers in the cell to expect by chance; NaN where not tested.
-        score: (K,) what each triple adds to its cell's sum: twice the rank less that of labels never given.
+        expected: (C, C) workers expected in the cell by chance; NaN where not tested.
+        score: (K,) contribution of each triple to its cell's sum: twice the rank less that of labels never given.
         variance: (C,) variance of the sum under the null, the same for all cells of a true class.
     """
 
@@ -91,7 +91,7 @@ def sharing_p_values(cell: IntArray, worker: IntArray, times: IntArray, n_classe
 
 
 class _Patterns:
-    """Scores of each worker's mistakes on tasks of a class, which the null keeps, not which class has which.
+    """Scores of each worker's mistakes on tasks of a class; the null keeps the scores, and shuffles the classes.
 
     A score is twice the rank, less that of the classes which the worker never gave (so these score 0). Workers with
     the same scores are recognised by a random 64-bit sum of them (Zobrist hash). Mistakes are sorted by true class,
@@ -117,7 +117,7 @@ class _Patterns:
         self.hash = np.add.reduceat(keys[self.score], self.first) if len(true) else np.empty(0, np.uint64)
 
     def of_row(self, a: int) -> ScoreSum | None:
-        """The sum of scores over the workers who made mistakes on class a; None if fewer than two of them vary."""
+        """Sum of scores over the workers who made mistakes on class a; None if fewer than two of them vary."""
         rows = np.arange(*np.searchsorted(self.true, [a, a + 1]))
         distinct, n = np.unique(self.hash[rows], return_index=True, return_counts=True)[1:]
         chosen = rows[distinct]
@@ -142,11 +142,11 @@ _STEPS = 40
 
 @dataclass(frozen=True, eq=False)
 class ScoreSum:
-    """A sum in which ``n[j]`` terms draw from pattern j: one of ``n_labels`` labels, each as likely.
+    """Sum in which ``n[j]`` terms draw from pattern j: one of ``n_labels`` labels, all equally likely.
 
     Args:
         score: (E,) int64 the scores of all patterns, one after the other, distinct and ascending within each.
-        ways: (E,) how many of the labels have that score; they add up to ``n_labels`` in each pattern.
+        ways: (E,) number of labels with that score; they add up to ``n_labels`` in each pattern.
         start: (J + 1,) pattern j is ``start[j]:start[j + 1]``.
         n: (J,) terms with that pattern.
         n_labels: labels to draw from.
@@ -176,7 +176,7 @@ class ScoreSum:
         return float((self.n * top)[~two].sum()) * total + 0.5 * float(self.n[two].sum()) ** 2
 
     def _exact(self, score: IntArray, top: IntArray, x: IntArray, total: int) -> FloatArray:
-        """Convolve: sums of positive numbers, so that relative errors stay small also far in the tail."""
+        """Convolve, in sums of positive numbers, so that relative errors stay small even far in the tail."""
         two = np.diff(self.start) == 2
         mass = np.ones(1)
         for step in np.unique(top[two]):  # many terms have two scores: binomials on a coarse grid
@@ -247,12 +247,12 @@ _LEAST = 1e-300  # smallest p-value that has a normal quantile
 
 
 class TaskEvidence(NamedTuple):
-    """The test over workers, corrected for the variance between tasks.
+    """Test over workers, corrected for the variance between tasks.
 
     Attributes:
         p_value: (C, C) at least that over workers; NaN where not tested.
-        carriers: (C, C) how many tasks carry the cell, ``(Σ_i c_i)² / Σ_i c_i²``: their number where each adds as
-            much to the sum of ranks, 1 where one adds nearly all, 0 on the diagonal and where nobody made the mistake.
+        carriers: (C, C) effective number of tasks with the cell, ``(Σ_i c_i)² / Σ_i c_i²``: their number if all add as
+            much to the sum of ranks, 1 if one adds nearly all, 0 on the diagonal and where nobody made the mistake.
     """
 
     p_value: FloatArray
@@ -262,11 +262,11 @@ class TaskEvidence(NamedTuple):
 def task_evidence(test: SharingTest, carried: CarriedSums) -> TaskEvidence:
     """Add the variance between tasks to the test's own.
 
-    A worker's score for a cell rests in equal parts s on the annotations that made the mistake, so task i carries
-    ``c_i``, the sum of its annotations' parts. Of the n_i labels of each task of the class, κ n_i is what the task
-    would carry if all were alike (``κ = Σ c_i / Σ n_i``). Tasks that mislead add to the variance V of the test's sum
-    the excess ``E = max(0, Σ_i (c_i - κ n_i)² - Σ (s - κ)²)``, where the second sum runs over annotations, and the
-    normal quantile z of the p-value becomes ``z √(V / (V + E))``. So k tasks alike can hardly reach more than √k.
+    A worker's score for a cell is divided into equal parts s, one for each annotation that made the mistake, and
+    ``c_i`` is the sum of the parts of task i. If all tasks of the class were alike, it would be κ n_i with n_i labels
+    of the task and ``κ = Σ c_i / Σ n_i``. Tasks that mislead add to the variance V of the test's sum the excess
+    ``E = max(0, Σ_i (c_i - κ n_i)² - Σ (s - κ)²)``, where the second sum runs over annotations, and the normal quantile
+    z of the p-value becomes ``z √(V / (V + E))``. So k tasks alike can hardly reach more than √k.
     ``carried`` holds the sums of c_i, c_i² and so on, of the test's scores.
     """
     n_classes = len(test.variance)
@@ -287,7 +287,7 @@ def task_evidence(test: SharingTest, carried: CarriedSums) -> TaskEvidence:
 
 
 CARRIERS = 3
-"""Workers who surely make a mistake, from which it is the guideline's."""
+"""Number of workers who surely make a mistake, from which it is the guideline's."""
 _FLOOR = 0.05  # rate of a mistake that needs no explanation
 _SHARE, _TIMES = 0.2, 2.5  # share of a class, and labels, from which a mistake is one of a worker's
 _MANY = 0.1  # share of workers who make a mistake of two classes, above which it is the guideline's
@@ -296,11 +296,11 @@ _NEAR = 0.25  # median class's share of mistakes with its neighbours, beyond cha
 
 @dataclass(frozen=True, eq=False)
 class GuidelineMistakes:
-    """The workers who make each mistake of the guideline.
+    """Mistakes of the guideline, and the workers who make them.
 
     Attributes:
         cells: (C, C) bool, whether a mistake (true, given) is the guideline's.
-        carriers: (n_workers, C, C) bool, who surely makes it.
+        carriers: (n_workers, C, C) bool, whether a worker surely makes it.
         graded: whether classes are grades, so that mistakes mostly go to the neighbours.
     """
 
@@ -312,7 +312,7 @@ class GuidelineMistakes:
 def guideline_mistakes(
     peers: Peers, places: FloatArray | None = None, *, checked: bool, level: float = 0.05
 ) -> GuidelineMistakes:
-    """Find the mistakes that `CARRIERS` workers or more surely make: nobody's own fault.
+    """Find the mistakes that `CARRIERS` workers or more surely make, which are not their own fault.
 
     A worker carries (a, b) if so many labels b on tasks of class a are improbable at the larger one of three rates: the
     median worker's in this cell, which carriers do not raise while they are fewer than half; the worker's own rate of
@@ -320,19 +320,19 @@ def guideline_mistakes(
     cells of all workers at ``level``.
 
     Of ordered classes the second rate is the largest one at which the worker errs in that direction on another class:
-    a strict or lenient worker takes neighbours for each other all along the scale, which is a lean (`worker_lean`).
+    a strict or lenient worker confuses neighbours all along the scale, which is a lean (`worker_lean`).
 
-    Of two classes a worker who says one of them too readily makes one mistake only, as a guideline asks for. There, a
-    carrier must tell the classes apart, a tenth of the workers must be carriers, and if both mistakes are then made by
-    some, each is a lean of its own.
+    With two classes, a worker who gives one of them too readily makes a single mistake, just as by a guideline. So a
+    carrier must distinguish the classes, a tenth of the workers must be carriers, and if workers then make both
+    mistakes, each is a lean of its own.
 
-    Labels cannot distinguish workers who agreed on a mistake from a guideline that asks for it: what this says is that
-    it is one mistake of many people, so that to accuse or train one of them is wrong.
+    Labels cannot distinguish workers who agreed on a mistake from a guideline that asks for it: in both cases it is one
+    mistake of many people, so that it would be wrong to accuse or train one of them.
 
     Args:
-        peers: what judges each label.
+        peers: beliefs that judge each label.
         places: (C,) place of each class in their order; None if they have none.
-        checked: whether gold or marks judge; without, most of those who judge the carriers must be no carriers.
+        checked: whether gold or marks judge; if not, most of those who judge the carriers must not be carriers.
         level: share of false carriers.
     """
     n = peers.judge.shape[1]

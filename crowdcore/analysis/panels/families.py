@@ -68,14 +68,14 @@ def are_models(names: Iterable[str]) -> bool:
 
 
 def model_families(names: Iterable[str], families: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The family of each judge: as given, else its maker, or its name before a size, else its own.
+    """Return the family of each judge: as given, else its maker, or its name before a size, else its whole name.
 
     Args:
         names: of the judges, such as ``meta-llama/Llama-3.1-8B-Instruct``.
-        families: judge -> family; of judges that are missing the name decides.
+        families: judge -> family; the name decides for missing judges.
 
     Raises:
-        SettingError: a judge is named who is none.
+        SettingError: an unknown judge.
 
     Examples:
         >>> model_families(["gpt-4o", "gpt-4o-mini", "ann"])
@@ -89,7 +89,7 @@ def model_families(names: Iterable[str], families: Mapping[str, str] | None = No
 
 
 def told_families(dataset: CrowdDataset) -> dict[str, str]:
-    """Judge -> family by a column ``family`` or ``provider`` that says one of each judge; empty where none does."""
+    """Judge -> family, by a column ``family`` or ``provider`` with one value for each judge; empty without one."""
     for column in _columns(dataset, ("family", "provider")):
         judges = column.astype(str).groupby(dataset.worker)
         if column.notna().all() and (judges.nunique() == 1).all():
@@ -98,7 +98,7 @@ def told_families(dataset: CrowdDataset) -> dict[str, str]:
 
 
 def told_costs(dataset: CrowdDataset) -> dict[str, float]:
-    """Judge -> mean cost of a verdict by a column ``cost`` or ``price`` of numbers; empty where there is none."""
+    """Judge -> mean cost of a verdict, by a column ``cost`` or ``price`` of numbers; empty without one."""
     for column in _columns(dataset, ("cost", "price")):
         if pd.api.types.is_numeric_dtype(column):
             means = column.groupby(dataset.worker).mean()
@@ -118,7 +118,7 @@ def _columns(dataset: CrowdDataset, names: tuple[str, ...]) -> list[pd.Series]:
 
 
 def unknown_verdicts(classes: Iterable[str]) -> tuple[str, ...]:
-    """A sentence on classes that are no verdicts, where at least two others are words of one scale.
+    """Warn of classes that are no verdicts, if at least two others are words of one scale.
 
     Examples:
         >>> unknown_verdicts(["fail", "pass"]), len(unknown_verdicts(["fail", "pass", "parse error"]))

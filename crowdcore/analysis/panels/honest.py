@@ -37,14 +37,14 @@ class HonestScore(Shown):
 
     Attributes:
         names: pass rate, accuracy and true-positive rate.
-        estimate, low, high: with the verdicts' help.
-        gold, gold_low, gold_high: from the items with gold alone.
-        verdicts: as the verdicts alone say; NaN where they cannot.
+        estimate, low, high: by gold and verdicts.
+        gold, gold_low, gold_high: by the items with gold alone.
+        verdicts: by the verdicts alone; NaN where impossible.
         n_gold, n_items: items with gold, and all.
         next_items: (k,) numbers of the items to label next, evenly spread over the verdicts.
         next_low, next_high: expected intervals with gold of these, too.
         task_ids: names of all tasks.
-        notes: what to bear in mind.
+        notes: caveats.
     """
 
     names: tuple[str, ...]
@@ -86,17 +86,17 @@ def honest_score(
     residuals (HC3), and narrower where gold covers much of the items. The true-positive rate is a ratio, linearised on
     the logit scale. With fewer than 10 gold labels for or against, intervals also hold Clopper and Pearson's of gold
     alone: a sample without a failure does not show that there is none. The vote's shares are f; for accuracy, the share
-    of the label that is judged.
+    of the judged label.
 
-    Items to label next are drawn so that each item without gold is as likely, one from each stretch of the scores f:
-    the intervals hold with these, too, and are narrower. Labelling doubtful items alone would bend them.
+    Items to label next are drawn with equal probability among those without gold, one from each stretch of the scores
+    f: the intervals hold with these, too, and are narrower. Labelling only doubtful items would bias them.
 
     Args:
         dataset: with gold of 20 items or more, drawn at random.
         passes: the class that passes.
         labels: the labels to judge; None: the majority vote.
         level: of the intervals.
-        n_next: items to label next; fewer where fewer have no gold.
+        n_next: number of items to label next, at most those without gold.
         seed: of their draw.
 
     Raises:
@@ -160,7 +160,7 @@ def honest_score(
 
 
 def _spread(f: FloatArray, of: IntArray, k: int, seed: int) -> IntArray:
-    """k of the items, in their order: one from each of k stretches of equal numbers of them by f, each as likely."""
+    """Draw k of the items with equal probability, one from each of k stretches of equal size by f; in their order."""
     k = min(k, len(of))
     if k < 1:
         return of[:0]
@@ -170,7 +170,7 @@ def _spread(f: FloatArray, of: IntArray, k: int, seed: int) -> IntArray:
 
 
 def _warn_of_selection(f: FloatArray, has: BoolArray) -> tuple[str, ...]:
-    """A warning where the scores of items with gold differ from the others'."""
+    """Warn if the scores of items with gold differ from the others'."""
     if has.all() or f.std() == 0:
         return ()
     error = f.std() * np.sqrt(1 / has.sum() + 1 / (~has).sum())
@@ -179,7 +179,7 @@ def _warn_of_selection(f: FloatArray, has: BoolArray) -> tuple[str, ...]:
 
 
 def _tuned(y: FloatArray, f: FloatArray, every: FloatArray, level: float) -> tuple[float, float]:
-    """The mean of y over all items, and half its interval's width."""
+    """Mean of y over all items, and half its interval's width."""
     n, off = len(y), f - f.mean()
     squares = float(off @ off)
     slope = max(float(off @ y) / squares, 0.0) if squares > 1e-12 else 0.0
@@ -198,7 +198,7 @@ def _mean(y: FloatArray, f: FloatArray, every: FloatArray, level: float) -> tupl
 def _ratio(
     top: FloatArray, below: FloatArray, f: FloatArray, g: FloatArray, all_f: FloatArray, all_g: FloatArray, level: float
 ) -> tuple[float, float, float]:
-    """The mean of ``top`` over that of ``below``; NaN where the latter is none."""
+    """Ratio of the mean of ``top`` to that of ``below``, with its interval; NaN if the latter is 0."""
     base = _tuned(below, g, all_g, level)[0]
     if not base > 0 or not below.any():
         return np.nan, np.nan, np.nan
@@ -209,7 +209,7 @@ def _ratio(
 
 
 def _rare(row: tuple[float, float, float], y: FloatArray, left: float, level: float) -> tuple[float, float, float]:
-    """Value and ends; where few of the gold labels y are 0 or 1, the ends also hold those of the exact counts."""
+    """Widen an interval by that of the exact counts, if few of the gold labels y are 0 or 1."""
     k, n = float(y.sum()), len(y)
     if not n or min(k, n - k) >= _RARE:
         return row

@@ -14,10 +14,10 @@ from crowdcore.analysis.panels.moments import Moments
 from crowdcore.analysis.statistics import bootstrap_weights
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-_LEAST = 0.15  # correlation beyond the panel's that is worth a word
+_LEAST = 0.15  # smallest reported correlation beyond the panel's
 _COPIES = 0.9  # correlation that no difficulty of the items explains
 _RARE = 5.0  # variance of a judge's errors, about as many items, below which chance alone may pair judges
-_OTHERS = 3  # judges outside a group who say what is hard
+_OTHERS = 3  # judges outside a group, who show which items are hard
 _RESAMPLES = 100
 _ROUNDS = 40
 
@@ -29,7 +29,7 @@ class Kin:
     Attributes:
         members: (n_members,) numbers of the judges, ascending.
         correlation: mean over their pairs of the correlation of errors within classes.
-        expected: what one difficulty of the items, seen by the others, explains of it; NaN: of copies it is not asked.
+        expected: part of it that one difficulty of the items, by the other judges, explains; NaN for copies.
         low: lower end of the interval of the excess, at 5 % over all pairs of the panel; NaN of copies.
     """
 
@@ -40,13 +40,13 @@ class Kin:
 
 
 def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
-    """Groups of at most half of the panel, disjoint, those who share most beyond the others first.
+    """Find disjoint groups of at most half of the panel, those who share most beyond the others first.
 
-    The correlations within classes ``w_jk`` of everybody but the group's own pairs give each judge a loading l on what
-    is hard for all, by least squares. In a group, ``w_jk`` exceeds ``l_j l_k`` by `_LEAST` in each pair, and their mean
-    surely does exceed it: by the deviations of resampled items that a test of every pair at 5 % in all asks for.
-    Judges who do not look at the items have no correlation within classes, whatever they answer. Where too few others
-    are left, as in a panel of four or one of copies alone, those are named whose pairs all correlate by `_COPIES`.
+    The correlations within classes ``w_jk`` of all pairs but the group's own give each judge a loading l on a common
+    difficulty, by least squares. In a group, ``w_jk`` exceeds ``l_j l_k`` by `_LEAST` in each pair, and their mean
+    exceeds it significantly by resampled items, at 5 % over all pairs. Judges who do not look at the items have no
+    correlation within classes, whatever they answer. If too few others are left, as in a panel of four or one of copies
+    alone, groups are judges whose pairs all correlate by `_COPIES`.
     """
     square = moments.square[1].sum(0)
     w = np.where(np.minimum(square, square.T) < _RARE, np.nan, moments.correlation(1))
@@ -71,7 +71,7 @@ def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
 
 
 def _copies(w: FloatArray, kin_groups: list[Kin]) -> tuple[Kin, ...]:
-    """Judges whose pairs all correlate by `_COPIES`, of those who are in no group yet."""
+    """Groups of judges whose pairs all correlate by `_COPIES`, among those who are in no group yet."""
     group = fcluster(_tree(w, "complete"), 1 - _COPIES, "distance")
     grouped = [j for one in kin_groups for j in one.members.tolist()]
     groups = [np.flatnonzero(group == k) for k in np.unique(group)]
@@ -88,7 +88,7 @@ def _tree(w: FloatArray, method: Literal["average", "complete"]) -> FloatArray:
 
 
 def _candidates(w: FloatArray) -> list[IntArray]:
-    """The branches of the tree of correlations, and its closest pairs, the largest first; at most half of the panel."""
+    """Branches of the tree of correlations, at most half of the panel, the largest first, then the closest pairs."""
     m = len(w)
     if m < _OTHERS + 2:
         return []
@@ -105,9 +105,9 @@ def _candidates(w: FloatArray) -> list[IntArray]:
 
 
 def _excess(w: FloatArray, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """(B, pairs) of ``w`` (B, m, m) in the group: what loadings of everybody else's pairs leave, and what they explain.
+    """(B, pairs) of ``w`` (B, m, m) in the group: the excess over loadings of all other pairs, and the part explained.
 
-    All judges are fitted to the others' loadings in turns, half way, all resamples at once.
+    Each judge's loading is moved half way to its fit by the others', for all resamples at once.
     """
     m = w.shape[-1]
     used = ~(inside[:, None] & inside) & ~np.eye(m, dtype=bool) & ~np.isnan(w)

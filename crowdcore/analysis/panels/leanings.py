@@ -24,7 +24,7 @@ _USUAL = {
     LENGTH: "length|answer_length|response_length|n_tokens|tokens|n_words|words|n_chars|characters",
     OWN: "author|answer_model|response_model|generator|answered_by|written_by|model",
 }
-_FEWEST = 30  # tasks of a judge from which an effect is told
+_FEWEST = 30  # tasks of a judge from which an effect is estimated
 _TIE = re.compile(r"tie\b.*|draw|equal|both.*|neither|a=b|c", re.IGNORECASE)
 _BY_GOLD = "Answers of one class by gold are compared: among them, longer ones may yet be better ones."
 _WITHOUT = (
@@ -46,10 +46,10 @@ class PanelLeanings(Shown):
         low, high: (k,) its interval, at 5 % over all rows together, by tasks.
         n: (k,) tasks.
         flips, orders: (n_workers,) pairs of labels of one judge on one task in both positions, and how many differ.
-        changes, repeats: (n_workers,) the same of labels whose position is equal, or not told.
+        changes, repeats: (n_workers,) the same of labels whose position is equal or unknown.
         classes: names of the classes.
-        columns: column that tells each thing.
-        sides: the values of the position's column, of which the second one is beside the first.
+        columns: column of each attribute.
+        sides: values of the position's column; effects are of the second beside the first.
         by_gold: whether answers of one true class are compared; else the position alone is judged.
     """
 
@@ -84,14 +84,14 @@ class PanelLeanings(Shown):
         return tuple(notes)
 
     def frame(self) -> pd.DataFrame:
-        """One row per judge and thing, in points; the largest sure effect first."""
+        """One row per judge and attribute, in points; the largest sure effect first."""
         ends = {f"points{end}": 100 * of for end, of in (("", self.effect), (" low", self.low), (" high", self.high))}
         columns = {"worker": self.worker_ids[self.worker], "moved by": self.what, **ends, "tasks": self.n}
         sure = np.where(self.low * self.high > 0, np.minimum(np.abs(self.low), np.abs(self.high)), 0)
         return pd.DataFrame(columns).iloc[np.lexsort((-np.abs(self.effect), -sure))].reset_index(drop=True)
 
     def flips_frame(self) -> pd.DataFrame:
-        """One row per judge with repeated labels: how often they differ, in both positions and otherwise."""
+        """One row per judge with repeated labels: shares that differ, in both positions and otherwise."""
         counts = {"both positions": self.orders, "repeats": self.repeats}
         shares = {"flips": divide(self.flips, self.orders), "changes": divide(self.changes, self.repeats)}
         frame = pd.DataFrame({"worker": self.worker_ids, **counts, **shares})
@@ -102,11 +102,11 @@ class PanelLeanings(Shown):
 def panel_leanings(
     dataset: CrowdDataset, *, position: str | None = None, length: str | None = None, author: str | None = None
 ) -> PanelLeanings:
-    """Do judges prefer what is shown first, longer answers, or answers of their own family; do they repeat themselves?
+    """Measure whether judges prefer what is shown first, longer answers or their own family's, and repeat their labels.
 
     Labels are numbers from 0 to 1 in the order of the classes, a tie being half. They are regressed on each column
-    within true classes, with standard errors by task: a judge who knows what is right prefers longer answers where
-    these are right more often. Without gold on 30 tasks of the typical judge, the position alone is judged.
+    within true classes, with standard errors by task, as a judge who is right prefers longer answers where these are
+    right more often. Without gold on 30 tasks of the typical judge, only the position is tested.
 
     Args:
         dataset: judges of answers, with further columns of the annotations.
@@ -116,8 +116,8 @@ def panel_leanings(
         author: column with the model that wrote the judged answer.
 
     Raises:
-        DataError: no column tells any of this, and nobody labelled a task twice, or more than two classes but ties.
-        SettingError: no such column, or none of this kind.
+        DataError: no such column, and no task labelled twice by one judge, or more than two classes besides ties.
+        SettingError: no such column, or not of this kind.
     """
     columns = _columns(dataset, {POSITION: position, LENGTH: length, OWN: author})
     score, true = _values(dataset)[dataset.label], dataset.gold[dataset.task]
@@ -186,13 +186,13 @@ def _is_of_kind(what: str, column: pd.Series) -> bool:
 
 
 def _ends(dataset: CrowdDataset) -> tuple[str, ...]:
-    """The classes but ties."""
+    """Classes without ties."""
     names = dataset.classes
     return tuple(name for name in names if not (len(names) > 2 and _TIE.fullmatch(name))) or names
 
 
 def _values(dataset: CrowdDataset) -> FloatArray:
-    """(C,) 0, ½ of a tie, 1."""
+    """(C,) numbers of the classes: 0, ½ for a tie, 1."""
     ends = _ends(dataset)
     if len(ends) != 2:
         raise DataError(
@@ -247,7 +247,7 @@ def _slope(x: FloatArray, y: FloatArray, task: IntArray, group: IntArray) -> tup
 
 
 def _repeated(dataset: CrowdDataset, position: FloatArray | None) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """(n_workers,) of neighbouring labels of a judge on a task: differing and all, in both positions and otherwise."""
+    """(n_workers,) counts of a judge's successive labels on a task: differing and all, with and without a swap."""
     order = np.lexsort((dataset.worker, dataset.task))
     task, worker, label = dataset.task[order], dataset.worker[order], dataset.label[order]
     again = (task[1:] == task[:-1]) & (worker[1:] == worker[:-1])

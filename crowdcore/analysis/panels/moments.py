@@ -22,7 +22,7 @@ _SURE = 1e-3  # probability below which a class is not counted
 
 
 def vote_table(dataset: CrowdDataset) -> AnyArray:
-    """(n_tasks, n_workers) label of each judge on each item, -1 where there is none; the first of repeated ones.
+    """(n_tasks, n_workers) label of each judge on each item, -1 = none; the first of repeated ones.
 
     Raises:
         DataError: more workers than a panel has.
@@ -71,7 +71,7 @@ class Moments:
 
 
 def error_moments(votes: AnyArray, truth: AnyArray, seed: int = 0) -> Moments:
-    """Sums of the errors' products, of items in random groups of equal size.
+    """Sum the products of errors over random groups of items of equal size.
 
     Args:
         votes: (n, m) labels, -1 = none.
@@ -145,7 +145,7 @@ class EffectiveVotes:
 
     Attributes:
         errors: raw, or within true classes.
-        truth: what was taken for the truth.
+        truth: what counted as the truth.
         kish, kish_low, kish_high: by the mean correlation, with its 95 % interval over items; NaN, as the others, where
             no two judges have errors on 30 items of both.
         participation, participation_low, participation_high: by the eigenvalues.
@@ -167,9 +167,9 @@ KINDS = ("raw", "within classes")
 def effective_votes(
     moments: Moments, truth: str, n_resamples: int = 200, seed: int = 0
 ) -> tuple[EffectiveVotes, EffectiveVotes]:
-    """Effective votes raw and within classes, with percentile intervals of groups of items drawn with replacement.
+    """Count effective votes raw and within classes, with percentile intervals of resampled groups of items.
 
-    Noise lowers the participation ratio, of a resample once more, so its interval is moved by what it is lowered.
+    Noise lowers the participation ratio, and that of resamples twice, so its interval is shifted by the difference.
     """
     groups, m = len(moments.items), len(moments.shared)
     step = max(1, 20_000_000 // (m * m))

@@ -19,12 +19,12 @@ from crowdcore.data.splitting import take_tasks
 MANY = 3.0
 """Nats from which one of the two models is surely better."""
 SURE = 5.0
-"""Nats from which items are surely hard for all: chance gives a nested model as much once in 1,000 times."""
+"""Nats from which items are surely hard for all: by chance, a nested model gains as much once in 1,000 times."""
 _MOST = 500_000  # annotations that are fitted, those of evenly spaced items
 _MOST_OF_MANY = 100_000  # of more than two classes
-_EASE, _CHANCE = hermegauss(5)  # how easy an item is, in standard deviations, and log probability of it
+_EASE, _CHANCE = hermegauss(5)  # ease of an item in standard deviations, and its log probability
 _CHANCE = np.log(_CHANCE / _CHANCE.sum())
-_SPREADS = 0.0, 1.0, 2.0  # standard deviations of it, in logits
+_SPREADS = 0.0, 1.0, 2.0  # standard deviations of the ease, in logits
 _ROUNDS = 40
 
 _ONE = (
@@ -53,10 +53,10 @@ class Opinion(NamedTuple):
     """Results of the analysis without gold.
 
     Attributes:
-        gain: of two classes the log-likelihood of one trait less that of two classes with independent mistakes, in
-            nats; of more classes that of items which are hard for all less that of independent mistakes.
-        items: (n,) numbers of the items that were fitted.
-        posterior: (n, C) by the aggregator `trait`, of more than two classes by Dawid & Skene's.
+        gain: with two classes, the log-likelihood of one trait less that of two classes with independent mistakes, in
+            nats; with more, that of items which are hard for all less that of independent mistakes.
+        items: (n,) numbers of the fitted items.
+        posterior: (n, C) by the aggregator `trait`; with more than two classes, by Dawid & Skene's.
     """
 
     gain: float
@@ -65,11 +65,11 @@ class Opinion(NamedTuple):
 
 
 def one_opinion(dataset: CrowdDataset) -> Opinion | None:
-    """Compare one trait, or items that are hard for all, with Dawid & Skene's classes; None of one class.
+    """Compare one trait, or items that are hard for all, with Dawid & Skene's classes; None if there is one class.
 
-    With two classes, both models have two numbers for each judge. With more, one more is fitted: by how much items
-    differ in how hard they are for all. Mistakes that several judges share make that likelier, too; mistakes that all
-    share look like the truth.
+    With two classes, both models have two parameters for each judge. With more, one more is fitted: the spread of the
+    items' difficulty for all. Mistakes that several judges share make that likelier, too; mistakes that all share look
+    like the truth.
     """
     n_classes = dataset.n_classes
     if n_classes < 2:
@@ -121,18 +121,18 @@ def _hard_for_all(table: LabelTable, given: FloatArray, prior: FloatArray, sprea
 def votes_alone(
     table: AnyArray, items: IntArray, truth: FloatArray, name: str, opinion: Opinion | None, n_resamples: int, seed: int
 ) -> tuple[EffectiveVotes, ...]:
-    """Effective votes without gold, with the range that verdicts leave open in the place of the interval.
+    """Count effective votes without gold, with the range that verdicts leave open instead of an interval.
 
     At its low end, agreement is no sign of the truth: errors are as correlated as the verdicts. At its high end, the
-    inferred label is the truth. In between, an item has its class with the inferred probability: `trait`'s where one
+    inferred label is the truth. In between, an item has its class with the inferred probability: that of `trait` if one
     opinion explains the verdicts better than two classes, else that of the reference.
 
     Args:
         table: (n_tasks, m) labels, -1 = none.
         items: (n,) numbers of the items whose class was inferred.
         truth: (n, C) inferred probabilities.
-        name: of who inferred them.
-        opinion: what `one_opinion` found.
+        name: of the method that inferred them.
+        opinion: result of `one_opinion`.
         n_resamples, seed: of the intervals at both ends.
     """
     if opinion is not None and opinion.gain > MANY and truth.shape[1] == 2:

@@ -26,37 +26,36 @@ from crowdcore.data.doors import door
 KEEP, MERGE, RECALIBRATE, DROP, UNDECIDED = "keep", "merge", "recalibrate", "drop", "undecided"
 """Verdicts on a judge."""
 LIKE = "{like}"
-"""Stands in a reason for the judge whom another one is like."""
+"""Placeholder in a reason for the name of the similar judge."""
 MANY = 0.75
 """Share of the judges who are wrong on an item that is wrong for the panel."""
 _FEWEST = 10  # items with a known class
 _OFF = 0.15  # of the labels that a judge moves from one class to others
-_KNOWS = 0.5  # of the typical judge's knowledge, from which a judge who leans is worth a new border
+_KNOWS = 0.5  # of the typical judge's knowledge, from which a judge who leans is recalibrated
 _BLIND = 0.15  # of the way from chance to no mistake, below which a judge does not follow the items
 _ALIKE = 0.5  # correlation from which one of two judges is enough
 _BLOCK = 200_000  # items
-_DRAWN = 5_000  # items whose number of wrong judges is computed if errors were independent
+_DRAWN = 5_000  # items used for the number of wrong judges under independence
 
 
 @dataclass(frozen=True, eq=False)
 class Panel(Shown):
-    """A panel of judges against what is taken for the truth; m judges, n items whose class is known.
+    """A panel of judges against a reference; m judges, n items whose class is known.
 
     Attributes:
         worker_ids: (m,) names of the judges.
         families: (m,) family of each.
-        reference: what was taken for the truth.
-        checked: whether that is gold, or was inferred from the verdicts that are judged by it.
-        votes: effective votes, raw and within classes; where the truth was inferred, the intervals are the ranges that
+        reference: what counted as the truth.
+        checked: whether that is gold, and not inferred from the verdicts that it judges.
+        votes: effective votes, raw and within classes; with an inferred truth, the intervals are the ranges that
             verdicts alone leave open.
-        opinion: log-likelihood of one trait of the verdicts less that of two classes with independent mistakes, in
-            nats; of more classes, of items that are hard for all less independent mistakes. NaN with gold.
+        opinion: gain in log-likelihood of one opinion over independent mistakes (`Opinion`), in nats; NaN with gold.
         correlation, within: (m, m) correlation of errors, raw and within true classes; NaN with fewer than 30 items.
         capa: (m, m) κp of Goel et al. (2025): agreement beyond what the two accuracies explain.
         shared: (m, m) items that both judged.
         accuracy: (m,) share of right verdicts.
         kappa: (m,) Cohen's κ with the truth; NaN where one class alone was given and true.
-        alone, alone_expected: (m,) items on which a judge alone is right, and as many if errors were independent
+        alone, alone_expected: (m,) items on which a judge alone is right, and their number if errors were independent
             within classes.
         panel_accuracy: of the majority vote, each of k equal first places counting 1/k.
         without, without_low, without_high: (m,) accuracy of the vote without the judge minus with, and its interval, at
@@ -64,10 +63,10 @@ class Panel(Shown):
         many_wrong, many_expected: share of items on which at least ¾ of the judges are wrong, and the share if errors
             were independent within classes.
         kin: judges who share mistakes beyond the rest, those who share most first.
-        sub_panel: the cheapest part whose vote is as good; None where the truth was inferred.
-        verdicts: (m,) drop, merge, recalibrate, keep, or undecided: too few verdicts, or no gold, tell.
-        reasons: (m,) why, in words; LIKE stands for a judge's name.
-        like: (m,) number of the judge whom LIKE means, -1 = none.
+        sub_panel: the cheapest part with an equally good vote; None if the truth was inferred.
+        verdicts: (m,) drop, merge, recalibrate, keep, or undecided: too few verdicts, or no gold.
+        reasons: (m,) reasons of the verdicts; LIKE stands for a judge's name.
+        like: (m,) number of the judge for whom LIKE stands, -1 = none.
         task_ids: (n_tasks,) names of all items.
         table: (n_tasks, m) labels, -1 = none.
         truth: (n_tasks,) true classes, -1 = unknown.
@@ -105,18 +104,18 @@ class Panel(Shown):
 
     @property
     def order(self) -> IntArray:
-        """(m,) the judges by family, the largest first, and in it by name."""
+        """(m,) judges by family, the largest first, and by name within it."""
         size = pd.Series(self.families).map(pd.Series(self.families).value_counts()).to_numpy()
         return np.lexsort((np.arange(len(size)), np.asarray(self.families, object).astype(str), -size))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Classes that may be no verdicts, and whether verdicts without gold show that judges depend on each other."""
+        """Notes on classes that may be no verdicts, and on the dependence of judges without gold."""
         return (*unknown_verdicts(self.classes), *opinion_notes(self.opinion, len(self.families), len(self.classes)))
 
     @property
     def why(self) -> tuple[str, ...]:
-        """(m,) the reason of each verdict, with names."""
+        """(m,) reason of each verdict, with names."""
         names = [str(self.worker_ids[j]) for j in self.like]
         rows = zip(self.reasons, names, self.like, strict=True)
         return tuple(reason.replace(LIKE, name) if at >= 0 else reason for reason, name, at in rows)
@@ -151,7 +150,7 @@ class Panel(Shown):
         return tuple(float(np.nanmean(r[some])) if (~np.isnan(r[some])).any() else np.nan for some in (same, ~same))  # type: ignore[return-value]
 
     def items(self, worker: str | int, other: str | int | None = None) -> pd.DataFrame:
-        """The items behind a cell: those on which both judges are wrong, or on which one alone is right.
+        """Items behind a cell: those on which both judges are wrong, or on which one alone is right.
 
         Args:
             worker: a judge, by name or number.
@@ -199,21 +198,21 @@ def panel(
 ) -> Panel:
     """Count a panel's effective votes, find judges who err together, and judges who can go.
 
-    Errors are correlated raw, and within true classes: two judges who lean to one class whatever the item are alike
-    raw, and not within classes. Intervals come from groups of items drawn with replacement.
+    Errors are correlated raw and within true classes: two judges who lean to one class whatever the item correlate only
+    raw. Intervals come from groups of items drawn with replacement.
 
     Args:
         dataset: judges, most of whom judge the same items.
-        reference: what to take for the truth.
-        families: judge -> provider, model or prompt; of judges that are missing the name decides. None: by a further
-            column ``family`` or ``provider``, else by names.
-        cost: judge -> cost of a verdict; 1 of judges that are missing. None: by a column ``cost`` or ``price``, else 1.
+        reference: what counts as the truth.
+        families: judge -> provider, model or prompt; the name decides for missing judges. None: by a further column
+            ``family`` or ``provider``, else by names.
+        cost: judge -> cost of a verdict, 1 for missing judges. None: by a column ``cost`` or ``price``, else 1.
         tolerance: accuracy that the cheapest sub-panel may lose beside the best one.
         n_resamples, seed: of intervals.
 
     Raises:
-        DataError: tags, fewer than two judges, more than a panel has, or fewer than 10 items with a known class.
-        SettingError: a judge is named who is none, or a cost below 0.
+        DataError: tags, fewer than two judges or too many, or fewer than 10 items with a known class.
+        SettingError: an unknown judge, or a cost below 0.
 
     Examples:
         >>> import numpy as np, pandas as pd
@@ -339,7 +338,7 @@ def _capa(votes: AnyArray, true: IntArray, n_classes: int) -> FloatArray:
 def _gains_without(
     votes: AnyArray, true: IntArray, n_classes: int, circular: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """(m,) what the vote gains without each judge, with its interval, and its accuracy with all."""
+    """(m,) gain of the vote without each judge, with its interval, and its accuracy with all."""
     m, n, total = votes.shape[1], 0, 0.0
     sums, squares = np.zeros((2, m))
     for at in range(0, len(votes), _BLOCK):
@@ -359,9 +358,9 @@ def _gains_without(
 def _extremes(
     votes: AnyArray, true: IntArray, counts: FloatArray, seed: int
 ) -> tuple[IntArray, FloatArray, float, float]:
-    """Items on which each judge alone is right, and share of items with many wrong judges; each as if independent, too.
+    """Items on which each judge alone is right, share of items with many wrong judges, and both under independence.
 
-    Without dependence each judge errs at the rate of the item's class.
+    An independent judge errs at the rate of the item's class.
     """
     n, m = votes.shape
     alone, many = np.zeros(m, np.int64), 0
@@ -400,9 +399,9 @@ def _verdicts(
     together: tuple[Kin, ...],
     circular: bool,
 ) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
-    """The verdict on each judge and its reason; where the truth was inferred, only similarity counts.
+    """Verdict on each judge and its reason; if the truth was inferred, only similarity counts.
 
-    Of kin one stays: the vote may be better without any one of three copies, and worse without all.
+    One of each group of kin stays: the vote may be better without any one of three copies, and worse without all.
     """
     m, like = len(accuracy), np.full(len(accuracy), -1)
     verdicts, reasons, best_of_kin = [UNDECIDED if circular else KEEP] * m, [""] * m, set[int]()

@@ -1,4 +1,4 @@
-"""Judges beside people who judge the same items: agreement, confusions, and whether a judge may stand for a person."""
+"""Judges beside people on the same items: agreement, confusions, and the alternative-annotator test."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from crowdcore.data.doors import door
 
 _FEWEST = 30  # items of a person beside whom a judge is tested
 _WINS = 0.5  # winning rate from which the test is passed
-_TRIED = 3  # people below whom it says little
+_TRIED = 3  # least number of people for the test
 _PEOPLE = {"human", "person", "people", "user", "annotator", "expert", "annotation"}
 _MODELS = {"model", "llm", "llm_judge", "ai", "machine", "judge", "bot", "eval", "api", "code"}
 _CALLED = re.compile(r"(?:^|[^a-z])(?:judge|llm|model|bot|ai|grader|scorer)(?![a-z])")
 
 
 def who_are_people(dataset: CrowdDataset, people: str | Iterable[str] | None = None) -> BoolArray:
-    """(n_workers,) which workers are people.
+    """(n_workers,) whether each worker is a person.
 
     Args:
-        people: their names, or the further column of the annotations that says what each worker is; None: the column
-            that says so for all of them, else the workers whose names are none of language models.
+        people: names of the people, or a further column of the annotations that distinguishes people and models; None:
+            such a column, else the workers without names of language models.
 
     Raises:
-        SettingError: a name is nobody's, or the column does not tell people and models apart.
+        SettingError: an unknown name, or a column that does not distinguish people and models.
     """
     names = pd.Index(dataset.worker_ids.astype(str))
     columns = {} if dataset.extra is None else {str(name): dataset.extra[name] for name in dataset.extra}
@@ -81,9 +81,9 @@ class PanelPeople(Shown):
             tests with Benjamini & Yekutieli's correction at 5 %; NaN without anybody to test beside.
         advantage: (m,) mean over people of the probability that the judge agrees with the others at least as well.
         tested: (m,) people whom the judge was tested beside.
-        epsilon: what a person costs beside a judge.
+        epsilon: cost of a person beside a judge, in agreement.
         against: (k,) numbers of the items whose judges, two or more, all contradict people's vote: first those on
-            which people are right by gold, then by how many people say it.
+            which people are right by gold, then by the number of people behind the vote.
         right: (k,) whether people are right there: 1, 0, or -1 without gold.
         table: (n_tasks, n_workers) labels of everybody, -1 = none.
     """
@@ -140,7 +140,7 @@ class PanelPeople(Shown):
         return frame.iloc[order].reset_index(drop=True)
 
     def confusion_frame(self) -> pd.DataFrame:
-        """One row per people's vote and judges' label, of all judges together: how often, and by whom most."""
+        """One row per people's vote and judges' label, of all judges together: count, and the most frequent judge."""
         a, b = np.nonzero(self.confusion.sum(0) * ~np.eye(len(self.classes), dtype=bool))
         counts, names = self.confusion[:, a, b], np.array(self.classes, object)
         share = divide(counts.sum(0), self.confusion.sum((0, 2))[a])
@@ -150,7 +150,7 @@ class PanelPeople(Shown):
         return frame.sort_values("labels", ascending=False, kind="stable", ignore_index=True)
 
     def items(self) -> pd.DataFrame:
-        """The items on which all judges contradict people's vote, by number."""
+        """Items on which all judges contradict people's vote, by number."""
         names = np.array([*self.classes, ""], object)
         of_people, of_judges = (
             vote_counts(*_long(self.table[self.against][:, group]), len(self.against), len(self.classes))
@@ -177,20 +177,20 @@ def _long(table: AnyArray) -> tuple[IntArray, IntArray]:
 def panel_people(
     dataset: CrowdDataset, people: str | Iterable[str] | None = None, *, epsilon: float = 0.2
 ) -> PanelPeople:
-    """Judges beside people: κ, confusions, items on which all judges contradict people, and who may stand for a person.
+    """Compare judges with people: κ, confusions, items on which all judges contradict people, and a test.
 
-    The alternative-annotator test (Calderon, Reichart & Dror, ACL 2025) leaves out each person in turn. On each item
-    it is asked whether the judge, and whether the person, agrees with the others at least as often as the other one. A
-    judge wins a person if it is surely (a t test, at 5 % over all people by Benjamini & Yekutieli) no more than
-    ``epsilon`` less often at least as good. It needs 30 items of a person that others judged, too.
+    The alternative-annotator test (Calderon, Reichart & Dror, ACL 2025) leaves out each person in turn. On each item,
+    the judge and the person are compared by their agreement with the others. A judge wins against a person if it is at
+    least as good no more than ``epsilon`` less often than the person, significantly (t test, at 5 % over all people by
+    Benjamini & Yekutieli). The test needs 30 items of a person that others judged, too.
 
     Args:
-        people: names of the people, or the column that says what each worker is; None: by columns, else by names.
-        epsilon: what a person's cost is worth in agreement.
+        people: as of `who_are_people`.
+        epsilon: cost of a person, in agreement.
 
     Raises:
-        DataError: all workers are people, or none, or nobody judged what the judges did.
-        SettingError: a person is named who is nobody, or a column that does not say who is what.
+        DataError: all workers are people, or none, or no item has labels of both.
+        SettingError: an unknown name, or a column that does not distinguish people and models.
 
     Examples:
         >>> import numpy as np, pandas as pd

@@ -8,14 +8,14 @@ import numpy as np
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-_BLOCK = 2_000_000  # labels looked at at once
+_BLOCK = 2_000_000  # labels at once
 _CHOSEN_ON = 10_000  # items at most that choose a part of the panel
 
 
 def vote_score(votes: AnyArray, truth: IntArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
-    """(n,) whether the vote is right, (n, m) the same without each judge; of k equal first places each counts 1/k.
+    """(n,) score of the vote, 1 if right, (n, m) the same without each judge; NaN where nobody judged.
 
-    So a panel of odd size does not gain by having no ties. NaN where nobody judged.
+    Each of k equal first places counts 1/k, so that a panel of odd size does not gain by having no ties.
     """
     n, m = votes.shape
     whole, without = np.empty(n, np.float32), np.empty((n, m), np.float32)
@@ -50,7 +50,7 @@ def _score(votes: AnyArray, truth: IntArray, n_classes: int) -> tuple[FloatArray
 
 
 def _share(right: IntArray, best: IntArray, ties: IntArray) -> FloatArray:
-    """Chance that the right class wins, given the votes of it and of the best wrong ones, and how many these are."""
+    """Chance that the right class wins, by its votes, those of the best wrong classes, and the number of these."""
     return np.where(right > best, 1.0, np.where(right == best, 1 / (1 + np.maximum(ties, 0)), 0.0)).astype(np.float32)
 
 
@@ -64,7 +64,7 @@ class SubPanel:
             interval; of n items without any difference that is 3 / n wide each way.
         whole: accuracy of the whole panel's vote on these items.
         cost: its cost as a share of the whole panel's.
-        n: these items.
+        n: number of these items.
     """
 
     members: IntArray

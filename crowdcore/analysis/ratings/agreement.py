@@ -36,7 +36,7 @@ class RatingAgreement(Shown):
 
     Attributes:
         coefficients: ICC(1), ICC(k), α (interval, ordinal), weighted κ, AC2.
-        tasks: tasks with ratings by two workers or more, on which they rest.
+        tasks: tasks with ratings by two workers or more, the basis of the coefficients.
         ratings: ratings of these tasks.
         levels: distinct ratings.
         resamples: bootstrap resamples behind the intervals.
@@ -60,10 +60,10 @@ class RatingAgreement(Shown):
 def rating_agreement(
     dataset: RatingDataset, *, n_resamples: int = 500, level: float = 0.95, seed: int = 0, min_overlap: int = 10
 ) -> RatingAgreement:
-    """Coefficients of agreement on tasks with two raters or more; a worker's repeats on a task count once, the first.
+    """Measure agreement on tasks with two raters or more; of a worker's repeats on a task only the first counts.
 
     - ICC(1), ICC(k): one-way random effects (Shrout & Fleiss 1979) with unequal group sizes: one rating's, and the
-      mean rating's, reliability; k = the size that stands for all.
+      mean rating's, reliability; k = the representative size.
     - Krippendorff's α with the interval and the ordinal difference (2011).
     - κ with quadratic weights, mean over pairs of workers with ``min_overlap`` tasks in common.
     - AC2 with quadratic weights (Gwet 2014), over the distinct ratings; as AC1 of classes, it expects agreement by
@@ -133,7 +133,7 @@ def _coefficient(
 
 
 def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Between tasks, within tasks, and the group size that stands for all, of each column of sums."""
+    """Mean squares between and within tasks, and the representative group size, of each column of sums."""
     total, n2, s1, s2, between, _, groups = sums
     freedom = np.where(groups > 1, groups - 1, np.nan)
     msb = (between - s1**2 / total) / freedom
@@ -142,7 +142,7 @@ def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _divide_by_variance(above: FloatArray, variance: FloatArray) -> FloatArray:
-    """``above / variance``, NaN where rounding alone makes the variance of ratings from -½ to ½."""
+    """``above / variance``, NaN if the variance of ratings from -½ to ½ is only rounding."""
     return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
 
 

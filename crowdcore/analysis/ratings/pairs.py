@@ -1,4 +1,4 @@
-"""Pairs of workers who rate: how far apart their ratings are, and whether they err alike beside their own lines."""
+"""Pairs of workers who rate: the distance of their ratings, and the correlation of errors beside their own lines."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class RatingPairs(Shown):
 
     Attributes:
         worker_ids: all workers.
-        reference: what errors are relative to: gold, else the mean of the task, whichever method infers the truth.
+        reference: truth of the errors: gold, else the mean of the task, whatever method infers the truth.
         worker_a, worker_b: worker numbers, a < b.
         tasks: tasks that both rated and whose truth is known, or estimated.
         distance: root mean squared difference of their ratings.
         kappa: quadratically weighted kappa, ``1 − Σ(x − y)² / Σ expected (x − y)²``.
-        error_correlation: Pearson's correlation of what is left beside the line of each; above 0: they err alike.
+        error_correlation: Pearson's correlation of the residuals beside the line of each; above 0: they err alike.
             Without gold, that beyond what the mean of the task gives independent workers, NaN where no third rates.
         p_value: of no correlation (Fisher's z, also where spreads differ by task); NaN with fewer than 5 tasks.
         q_value: p after Benjamini and Hochberg over the pairs.
@@ -63,12 +63,12 @@ class RatingPairs(Shown):
 def rating_pairs(
     dataset: RatingDataset, reference: RatingTruth | str | None = None, min_overlap: int = 10
 ) -> RatingPairs:
-    """Distance, weighted kappa and error correlation of every pair with ``min_overlap`` tasks in common.
+    """Measure distance, weighted kappa and error correlation of every pair with ``min_overlap`` tasks in common.
 
-    Errors are what is left of ratings beside the worker's own curve over the truth (`beside_curve`), so that neither
-    tasks that all rate high, nor workers of like scales, nor two who ignore the task count as alike. Where gold is not
-    known, they are beside the worker's line over the weighted mean of the task (`residuals`), and their correlation is
-    that beyond what this mean gives independent workers. A worker's repeats on a task count once, the first.
+    Errors are residuals of ratings beside the worker's own curve over the truth (`beside_curve`), so that neither
+    tasks that all rate high, nor workers with similar scales, nor two who ignore the task count as alike. Without gold
+    they are residuals beside the worker's line over the weighted mean of the task (`residuals`), and their correlation
+    is that beyond what this mean gives independent workers. Of a worker's repeats on a task only the first counts.
     """
     truth, chosen = rating_truth(dataset, reference), first_ratings(dataset)
     chosen = chosen[~np.isnan(truth.compared[chosen])]
@@ -87,9 +87,9 @@ def rating_pairs(
 
 
 def beside_curve(dataset: RatingDataset, chosen: IntArray, truth: FloatArray) -> FloatArray:
-    """(n,) what is left of the chosen ratings beside the least-squares cubic of each worker over their tasks' truth.
+    """(n,) residuals of the chosen ratings beside the least-squares cubic of each worker over the tasks' truth.
 
-    A line would leave the bends that the ends of the range make alike in all.
+    A line would leave the bends at the ends of the range, which all workers share.
     """
     worker, rating, n_workers = dataset.worker[chosen], dataset.rating[chosen], dataset.n_workers
     n = np.maximum(np.bincount(worker, minlength=n_workers), 1)
@@ -108,8 +108,8 @@ def _fisher(
 ) -> tuple[FloatArray, FloatArray]:
     """Correlation of the errors of every pair, and Fisher's z by its standard error, NaN with fewer than 5 tasks.
 
-    That error is ``√(τ / (n − 4))``, one less than of a plain correlation for the line, with ``τ = mean(x² y²) / (mean
-    x² · mean y²)``, at least 1: all may err by more on some tasks.
+    That error is ``√(τ / (n − 4))``, with one degree of freedom for the line, and ``τ = mean(x² y²) / (mean x² · mean
+    y²)``, at least 1, as all may err by more on some tasks.
     """
     worker = dataset.worker[chosen]
     mean = np.bincount(worker, error) / np.maximum(np.bincount(worker), 1)
@@ -129,10 +129,10 @@ def _fisher(
 def _without_copies(
     dataset: RatingDataset, chosen: IntArray, a: IntArray, b: IntArray, min_overlap: int
 ) -> tuple[FloatArray, FloatArray]:
-    """`_beyond_independence` of every pair, in which one of each group of copies stands for all.
+    """Compute `_beyond_independence` of every pair with one of each group of copies.
 
-    Two who copy draw the mean of a task together, which makes others look alike, and unlike the two. So pairs of others
-    are compared without all but one of them, and each of them with others without the rest of the group.
+    Two who copy pull the mean of a task together, which makes others look alike, and unlike the two. So other pairs are
+    compared without all but one of the group, and each of the group is compared with others without the rest of it.
     """
     worker = dataset.worker[chosen]
 
@@ -219,12 +219,12 @@ def weighted_kappa(dataset: RatingDataset, m: dict[str, FloatArray]) -> FloatArr
 
 
 def _tiny(dataset: RatingDataset) -> float:
-    """A variance that only rounding makes."""
+    """Largest variance by rounding alone."""
     return SMALLEST_VARIANCE * (dataset.high - dataset.low) ** 2
 
 
 def first_ratings(dataset: RatingDataset) -> IntArray:
-    """Places of each worker's first rating of each task, ascending."""
+    """Numbers of each worker's first rating of each task, ascending."""
     key = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     return np.sort(np.unique(key, return_index=True)[1])
 
@@ -232,7 +232,7 @@ def first_ratings(dataset: RatingDataset) -> IntArray:
 def pair_moments(
     dataset: RatingDataset, chosen: IntArray, value: FloatArray, min_overlap: int
 ) -> tuple[IntArray, IntArray, IntArray, dict[str, FloatArray]]:
-    """Pairs a < b with enough tasks in common, how many, and means over them of x_a, x_b, x_a² …"""
+    """Pairs a < b with enough tasks in common, the number of these, and means over them of x_a, x_b, x_a² …"""
     shape = dataset.n_tasks, dataset.n_workers
     at = dataset.task[chosen], dataset.worker[chosen]
     mask, x, xx = (scipy.sparse.csr_array((v, at), shape=shape) for v in (np.ones(len(value)), value, value**2))
@@ -248,14 +248,14 @@ def pair_moments(
     return a, b, n.astype(np.int64), moments
 
 
-_FEWEST = 2.5  # ratings that a task's weighted mean is worth: of two, one residual is minus the other
+_FEWEST = 2.5  # effective ratings behind a task's weighted mean: of two, one residual is minus the other
 _ROUNDS, _STILL = 50, 1e-4  # of fitting lines, and the change of slopes below which it ends
-_FOLLOWED = 0.5  # sum of squared slopes from which a task's others say anything
+_FOLLOWED = 0.5  # sum of squared slopes from which a task's other ratings are informative
 _POOLED = 3.0  # ratings with the mean variance, and with a slope of 1, that each worker has more
 
 
 class Residuals(NamedTuple):
-    """Residuals of independent workers, and what they make of each other.
+    """Residuals of ratings, and their moments for independent workers.
 
     Args:
         chosen: (n,) places of the ratings of tasks that are rated by three or more who follow the task.
@@ -275,10 +275,10 @@ class Residuals(NamedTuple):
 
 
 def residuals(dataset: RatingDataset, chosen: IntArray) -> Residuals:
-    """Ratings beside the line of each worker over the task (``y_ir = b_r + s_r z_i + ε_ir``), and the variance of ε_r.
+    """Fit the line of each worker over the task, ``y_ir = b_r + s_r z_i + ε_ir``, and the variance of ε_r.
 
     Lines and tasks are fitted in turns. A worker's slope is that on the z_i of the others, whose noise is known and
-    taken out, so that it is drawn neither to 0 nor to the worker's own ratings. If all ε are independent,
+    subtracted, so that it is drawn neither to 0 nor to the worker's own ratings. If all ε are independent,
     ``E e_ir² = σ_r² (1 − 2 s_r² / S_i) + s_r² N_i``, whatever z is: one linear equation per worker gives σ².
 
     Args:

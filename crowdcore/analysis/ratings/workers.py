@@ -21,10 +21,10 @@ class RatingTruth(Shown):
     """A reference for ratings.
 
     Args:
-        name: what it is called.
-        rating: (n_tasks,) the rating taken for the truth, NaN = unknown.
-        compared: (n_annotations,) what each rating is compared with, NaN = nothing.
-        note: what to bear in mind, empty for gold.
+        name: name of the reference.
+        rating: (n_tasks,) true ratings, NaN = unknown.
+        compared: (n_annotations,) value that each rating is compared with, NaN = none.
+        note: caveat, empty for gold.
     """
 
     name: str
@@ -40,7 +40,7 @@ class RatingTruth(Shown):
 
 @door
 def rating_truth(dataset: RatingDataset, reference: str | RatingTruth | None = None) -> RatingTruth:
-    """The reference of that name; None: gold where there is some, else the mean of the others.
+    """Return the reference of a name; None: gold where there is some, else the mean of the others.
 
     Args:
         reference: ``"gold"``, or an aggregator of ratings. For ``"mean"`` a rating is compared with the mean of the
@@ -116,12 +116,12 @@ class RatingWorkers(Shown):
 
     @property
     def ignores(self) -> BoolArray:
-        """(n_workers,) whose ratings do not follow the task: hardly any slope, whatever the others' is."""
+        """(n_workers,) workers whose ratings do not follow the task: hardly any slope, whatever the others' is."""
         return np.asarray(self.p_follows <= 1 - self.level) & ~self.reverses
 
     @property
     def reverses(self) -> BoolArray:
-        """(n_workers,) who rate high what is low by the reference."""
+        """(n_workers,) workers who rate high what is low by the reference."""
         return np.asarray((self.p_reverses <= 1 - self.level) & (self.p_follows <= 1 - self.level))
 
     def frame(self) -> pd.DataFrame:
@@ -139,11 +139,11 @@ class RatingWorkers(Shown):
 def rating_workers(
     dataset: RatingDataset, reference: RatingTruth | str | None = None, level: float = 0.95
 ) -> RatingWorkers:
-    """Bias, scale, correlation and error of every worker.
+    """Estimate bias, scale, correlation and error of every worker.
 
     Intervals: Student's t for bias, scale (least squares) and mean absolute error; Fisher's z for the correlation;
-    Student's t over squared errors, on the scale of logarithms, for the RMSE. They take a worker's ratings as
-    independent. Where a few tasks carry most of the error, those of correlation, MAE and RMSE are too narrow.
+    Student's t over squared errors, on the scale of logarithms, for the RMSE. They treat a worker's ratings as
+    independent. If a few tasks cause most of the error, those of correlation, MAE and RMSE are too narrow.
 
     Args:
         reference: of `rating_truth`, or what it takes.
@@ -213,11 +213,11 @@ class RatingSurprise(Shown):
 
 @door
 def rating_surprise(dataset: RatingDataset, reference: RatingTruth | str | None = None) -> RatingSurprise:
-    """Each rating's error beside the errors of its worker's other ratings.
+    """Compare each rating's error with the errors of its worker's other ratings.
 
-    The difference over its standard error is the externally studentised residual: where a worker's errors are
-    independent and normal, it has Student's t with n − 2 degrees of freedom. A worker with fewer than three ratings
-    whose truth is known, or whose others err by exactly the same, has none.
+    The difference over its standard error is the externally studentised residual: if a worker's errors are independent
+    and normal, it has Student's t distribution with n − 2 degrees of freedom. It is undefined for workers with fewer
+    than three ratings of known truth, or if the other errors are all equal.
 
     Args:
         reference: of `rating_truth`, or what it takes.
@@ -250,13 +250,13 @@ class SharedBias(Shown):
     """The crowd's mean error in each bin of the truth; all (n_bins,), NaN where nobody rated.
 
     Attributes:
-        checked: whether that is gold.
+        checked: whether the reference is gold.
         level: of the intervals.
         edges: (n_bins + 1,) of the bins.
         bias: mean of rating − truth, in the unit of the ratings.
         low, high: interval over workers and tasks.
-        ratings, tasks, workers: how many there are.
-        effective_workers: as many workers with equally many ratings would weigh as much: ``1 / Σ share²``.
+        ratings, tasks, workers: their numbers.
+        effective_workers: equivalent number of workers with equally many ratings, ``1 / Σ share²``.
         same_sign: share of the bin's workers whose own mean error has the sign of ``bias``.
         p_value: of the hypothesis that errors are the workers' own, with mean 0 over workers; NaN with fewer than 5
             effective workers or 10 tasks, and without gold.
@@ -314,7 +314,7 @@ class SharedBias(Shown):
 def shared_bias(
     dataset: RatingDataset, reference: RatingTruth | str | None = None, n_bins: int = 10, level: float = 0.95
 ) -> SharedBias:
-    """The crowd's bias over the range of the truth, and whether it is more than the sum of individual biases.
+    """Estimate the crowd's bias over the range of the truth, and test whether it is more than individual biases.
 
     A bin's bias is the mean error of its ratings. Its variance is robust to clusters of workers and of tasks at once
     (Cameron, Gelbach & Miller 2011, eq. 2.7): ``V = V_worker + V_task − V_worker∩task``, at least the larger of the

@@ -150,7 +150,7 @@ def omega_ranking(
 
     Args:
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
 
     Raises:
@@ -237,7 +237,7 @@ class OmegaSpread(FromSeeds):
         quantiles: (K, 5) at `QUANTILES`, by linear interpolation.
         edges: (B + 1,) of the bins between the smallest and the largest ω.
         counts: (K, B) annotations in each bin, the last bin with its upper edge.
-        reference: what was taken for the truth (of a soft one the most probable class); "" for workers.
+        reference: what counted as the truth (of a soft one the most probable class); "" for workers.
         seeds: the seeds whose mean ω each annotation has.
     """
 
@@ -274,7 +274,7 @@ def omega_spread(
     Args:
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
         by: what to group by.
-        reference: what to take for the truth; not looked at for workers.
+        reference: what counts as the truth; not looked at for workers.
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         n_bins: of the histograms.
 

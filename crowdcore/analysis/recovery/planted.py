@@ -152,7 +152,7 @@ def tag_recovery(dataset: CrowdDataset, reference: ReferenceLike) -> TagRecovery
 
     Args:
         dataset: tags tokens, with gold.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
 
     Raises:
         DataError: the crowd does not tag tokens, or has no gold.

@@ -124,7 +124,7 @@ def recovered_shares(
 
     Args:
         dataset: what it was trained on.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         worker_confusion: (S, n_workers, C, C).
         common_confusion: (S, C, C), or (S, G, C, C) with ``group``.
         omega: (S, n_annotations); NaN where the model has none.
@@ -361,7 +361,7 @@ def omega_use(
     Args:
         dataset: whose annotations they are.
         omega: (n_annotations,) ω, mean over seeds; NaN = unknown.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         mistake: (n_annotations,) probability of a shared mistake (`SharedPart.mistake`).
 
     Raises:

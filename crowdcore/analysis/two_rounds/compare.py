@@ -300,7 +300,7 @@ def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: Referen
     Args:
         first: the earlier round.
         second: the later one; equal ids are the same task, or worker.
-        reference: what to take for the truth, fitted to both rounds together; default: gold where there is some,
+        reference: what counts as the truth, fitted to both rounds together; default: gold where there is some,
             else `auto`.
 
     Raises:

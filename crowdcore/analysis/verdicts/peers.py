@@ -46,7 +46,7 @@ class Peers:
         held_out: (n_tasks, C) the same by confusions that are counted on the other tasks only.
         dependence: η of the labels of a task, 0 where they are independent given its class (`Evidence`).
         log_confusion: (n_workers, C, C) log of the confusions used, row = true class.
-        sentence: what is taken for the truth, in words.
+        sentence: what counts as the truth, in words.
     """
 
     row: IntArray

@@ -25,7 +25,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
 _SHARE = 0.01  # of gold labels that are wrong, before the labels are seen
-_ROUNDS = 2  # of counting confusions by what is taken for the truth
+_ROUNDS = 2  # of counting confusions by what counts as the truth
 
 
 def wrong_gold(dataset: CrowdDataset, gold: IntArray) -> FloatArray:
@@ -120,7 +120,7 @@ class TaskVerdicts(Shown):
         dependence: η of the labels of a task, which the probabilities take into account.
         task_ids: names.
         reference: what confusions were counted against.
-        truth: what was taken for the truth, in words.
+        truth: what counted as the truth, in words.
     """
 
     verdict: AnyArray

@@ -80,7 +80,7 @@ class WorkerVerdicts(Shown):
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
         reference: what confusions were counted against.
-        truth: what was taken for the truth, in words.
+        truth: what counted as the truth, in words.
         control: how multiple testing is controlled, in words.
     """
 

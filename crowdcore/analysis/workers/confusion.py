@@ -77,7 +77,7 @@ def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = None) -> 
     them.
 
     Args:
-        reference: what to take for the truth.
+        reference: what counts as the truth.
 
     Raises:
         DataError: no usable reference, or matrices of more than `MOST_BYTES`.

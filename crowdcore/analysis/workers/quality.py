@@ -114,7 +114,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = None, *, le
 
     Args:
         dataset: the annotations; repeats count each.
-        reference: what to take for the truth.
+        reference: what counts as the truth.
         level: of the accuracy's interval.
 
     Raises:
@@ -346,7 +346,7 @@ class WhatIf(Shown):
         accuracy_before, accuracy_after: share of the consensus that equals the reference, over the tasks that have
             labels; NaN without reference.
         aggregator: how the consensus was made.
-        reference: what was taken for the truth, empty if there was none.
+        reference: what counted as the truth, empty if there was none.
     """
 
     workers: IntArray
@@ -430,7 +430,7 @@ class WithoutEach(Shown):
         accuracy_change: (n_workers,) accuracy of the majority vote without the worker minus with everyone, each over
             the tasks that have labels; NaN without reference.
         accuracy: the accuracy with everyone.
-        reference: what was taken for the truth, empty if there was none.
+        reference: what counted as the truth, empty if there was none.
     """
 
     changed: IntArray
