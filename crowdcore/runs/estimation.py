@@ -123,6 +123,7 @@ def _from_trial(spec: RunSpec, dataset: Labelled, workspace: Workspace) -> Estim
     measured = read_json(kept)
     if not measured:
         measured = _try(order, workspace)
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_json(kept, measured)
     epochs = spec.settings.get("epochs", measured["epochs"])
     part = "" if measured["share"] == 1 else f" on {100 * measured['share']:.1f} % of the tasks"

@@ -160,7 +160,7 @@ def test_earlier_runs_say_how_long(make: Make, train: Train) -> None:
     assert "in proportion" in longer.basis
 
 
-def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     orders: list[object] = []
     monkeypatch.setattr(estimation, "_try", lambda order, workspace: orders.append(order) or TRIAL)
     spec = make(epochs=10).spec
@@ -175,6 +175,9 @@ def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
     estimate(spec.model_copy(update={"seeds": (1,)}), data)
     estimate(spec, replace(data, name="renamed").where(data.label > 0))
     assert len(orders) == 4
+    fresh = Workspace.open(tmp_path / "nobody" / "was" / "here")
+    assert [estimate(spec, data, workspace=fresh).seconds for _ in range(2)] == [23.0] * 2
+    assert len(orders) == 5
 
 
 def test_a_real_trial_and_a_refusal(make: Make) -> None:
