@@ -104,13 +104,13 @@ def _part(panel: Panel) -> str:
     gone = np.setdiff1d(np.arange(len(panel.families)), part.members)
     where = f"on {part.n:,} items that did not choose them"
     if not len(gone):
-        return "Nobody was found who can go without a loss of accuracy."
+        return "No smaller panel was found that is as accurate."
     stay, away = (_join([str(panel.worker_ids[j]) for j in some]) for some in (part.members, gone))
     points = f"{100 * part.accuracy:+.1f} points ({100 * part.low:+.1f} to {100 * part.high:+.1f})"
     beside = f"{points} beside the whole panel's {100 * part.whole:.1f} % {where}"
     if part.low < -_LOSS:
         some = f"without {away}" if len(gone) <= len(part.members) else f"with {stay} alone"
-        return f"Nobody can surely go: {some} the vote is {beside}."
+        return f"No smaller panel is surely as good: {some} the vote is {beside}."
     if len(part.members) == 1:
         return f"Keep {stay} alone: its accuracy is {beside}, at {100 * part.cost:.0f} % of the cost."
     if len(gone) <= len(part.members):

@@ -152,10 +152,11 @@ def aggregators(view: RatingView) -> Exhibit:
 
 
 def _not_following(view: RatingView) -> tuple[str, ...]:
-    """Sentence about workers who rate alike whatever the task, with level and spread, or the other way round."""
+    """Sentence about workers who rate alike whatever the task, the other way round, or on a scale of their own."""
     result, dataset = view.of(analysis.rating_workers), view.dataset
     rated = pd.Series(dataset.rating).groupby(dataset.worker).agg(["mean", "std"])
-    ignores, reverses = ([*np.flatnonzero(rows)] for rows in (result.ignores, result.reverses))
+    kinds = result.ignores, result.reverses, result.shrinks, result.unclear
+    ignores, reverses, shrinks, unclear = ([*np.flatnonzero(rows)] for rows in kinds)
     words = []
     if ignores:
         listed = _those(ignores, view, lambda r: f"{rated['mean'][r]:.3g} ± {rated['std'][r]:.2g} whatever the task, ")
@@ -163,6 +164,11 @@ def _not_following(view: RatingView) -> tuple[str, ...]:
     if reverses:
         verb = "rates" if len(reverses) == 1 else "rate"
         words.append(f"{_those(reverses, view)} {verb} high what is low by {view.truth.name}: the scale may be turned")
+    if shrinks:
+        verb = "follows" if len(shrinks) == 1 else "follow"
+        words.append(f"{_those(shrinks, view)} {verb} the tasks in steps of another size: the range may be another")
+    if unclear:
+        words.append(f"{_those(unclear, view)} may not follow the tasks: the interval of the scale holds 0")
     return (f"{'; '.join(words)}. The typical scale is {np.nanmedian(result.scale):.2f}.",) if words else ()
 
 

@@ -71,6 +71,31 @@ def test_who_does_not_follow_the_task_is_named(crowd):
     assert "follow" not in ratings.worker_bias(ratings.rating_view(crowd)).notes[0]
 
 
+def test_another_range_is_not_taken_for_ignoring_the_task(crowd):
+    tenth = replace(crowd, rating=np.where(crowd.worker == 2, crowd.rating / 10, crowd.rating))
+    assert ratings.worker_bias(ratings.rating_view(tenth)).table["follows"].tolist() == [
+        "",
+        "",
+        "small scale",
+        *[""] * 3,
+    ]
+
+
+def test_who_may_not_follow_the_task_is_not_passed_over():
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(10, 90, 60)
+    rows = [
+        (f"i{i}", f"w{r}", rng.uniform(0, 100) if r == 0 and i < 15 else np.clip(t + rng.normal(0, 8), 0, 100))
+        for i, t in enumerate(truth)
+        for r in range(i >= 15, 5)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "rating"])
+    made = ratings.rating_view(cc.from_frame(frame, kind="ratings", low=0, high=100))
+    shown = ratings.worker_bias(made)
+    assert shown.table["follows"].tolist() == ["unclear", "", "", "", ""]
+    assert "w0" in shown.notes[0]
+
+
 def test_what_is_not_known_is_a_dash(crowd):
     alone = replace(crowd.where(crowd.worker == 0), gold=None)
     by_key = dict(ratings.summary(ratings.rating_view(alone)).table.to_numpy())

@@ -78,6 +78,7 @@ def rating_truth(dataset: RatingDataset, reference: str | RatingTruth | None = N
 
 
 _FEW_RATINGS = 10  # below which nobody counts as not following the tasks
+_FOLLOWED = 0.5  # correlation above which ratings follow the tasks, whatever their scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,18 @@ class RatingWorkers(Shown):
     @property
     def ignores(self) -> BoolArray:
         """(n_workers,) workers whose ratings do not follow the task: hardly any slope, whatever the others' is."""
-        return np.asarray(self.p_follows <= 1 - self.level) & ~self.reverses
+        return np.asarray(self.p_follows <= 1 - self.level) & ~self.reverses & ~self.shrinks
+
+    @property
+    def shrinks(self) -> BoolArray:
+        """(n_workers,) workers who follow the task with hardly any slope, as from 0 to 10 and not from 0 to 100."""
+        return np.asarray((self.p_follows <= 1 - self.level) & (self.low["correlation"] > _FOLLOWED))
+
+    @property
+    def unclear(self) -> BoolArray:
+        """(n_workers,) workers whose ratings do not show whether they follow the task: the slope may be 0."""
+        unsure = (self.n >= _FEW_RATINGS) & (self.low["scale"] <= 0)
+        return np.asarray(unsure & ~self.ignores & ~self.reverses & ~self.shrinks)
 
     @property
     def reverses(self) -> BoolArray:
@@ -126,7 +138,8 @@ class RatingWorkers(Shown):
 
     def frame(self) -> pd.DataFrame:
         """One row per worker."""
-        follows = np.select([self.ignores, self.reverses], ["no", "reversed"], "")
+        told = {"no": self.ignores, "reversed": self.reverses, "small scale": self.shrinks, "unclear": self.unclear}
+        follows = np.select([*told.values()], [*told], "")
         table: dict[str, object] = {"worker": list(self.worker_ids), "ratings": self.n, "follows": follows}
         for name in ("bias", "spread", "scale", "correlation", "mae", "rmse"):
             table[name] = getattr(self, name)
