@@ -59,7 +59,7 @@ class DatasetInfo:
 
     @property
     def loads(self) -> bool:
-        """Return whether `load_dataset` can load it."""
+        """True if `load_dataset` can load it."""
         return self.kind != "damaged"
 
 
@@ -236,7 +236,7 @@ class Upload:
 
     @property
     def rated(self) -> bool:
-        """Return whether its labels were read as ratings."""
+        """True if its labels were read as ratings."""
         return self.mapping.get("kind") == "ratings"
 
 

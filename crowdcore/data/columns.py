@@ -198,7 +198,7 @@ def _by_content(role: str, table: Table, rows: _Rows, roles: Roles, weak: list[s
         return
     task = roles["task"]
     candidates = [*_judgements(table, rows, roles)] or [c for c in weak if c in left and rows.distinct(c) >= 2]
-    if not rows.unique(task, worker):  # what tells the rows of a worker's task apart is a part of the task
+    if not rows.unique(task, worker):  # a column that distinguishes rows of a worker's task is part of the task
         candidates = [c for c in candidates if not rows.unique(task, worker, c)] or candidates
     if len(candidates) == 1:
         roles["label"] = candidates[0]
@@ -227,8 +227,8 @@ def have_key(table: Table, columns: Iterable[str]) -> bool:
 def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
     """Possible columns of task, worker and label by content, the likeliest first; the ``known`` roles stay.
 
-    Hardly a row repeats a task and a worker, each of whom comes again: of several such pairs of columns the one with
-    the fewest combinations that do not occur is the likeliest.
+    Few rows repeat a pair of task and worker, both of which recur. Of several such pairs of columns, the one with the
+    fewest missing combinations is the likeliest.
     """
     rows, fixed = _Rows(table), [known[role] for role in ("task", "worker") if role in known]
     others = {column for role, column in known.items() if role not in ("task", "worker", *MEDIA)}

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -174,13 +175,13 @@ class IndexTable:
 
     @property
     def has_gold(self) -> bool:
-        """Return whether the true label of any annotated task is known."""
+        """True if the true label of any annotated task is known."""
         steps = range(0, self.n_annotations, _BLOCK)  # most datasets with gold have some in the first block
         return any(self.is_known(self.gold[self.task[at : at + _BLOCK]]).any() for at in steps)
 
     @property
     def of_words(self) -> bool:
-        """Return whether tasks are tokens of sentences without features."""
+        """True if tasks are tokens of sentences without features."""
         return self.sentences is not None and self.features is None
 
     @property
@@ -291,6 +292,16 @@ class IndexTable:
             about["labels"] = ", ".join(self.label_names[:12]) + (", …" if len(self.label_names) > 12 else "")
         return pd.DataFrame({self.name: about}).to_html()
 
+    def _digest(self, start: bytes, names: Iterable[Sequence[str] | pd.Index[str]], end: bytes = b"") -> str:
+        """Hex digest of ``start``, lists of names, the arrays, and ``end``."""
+        digest = hashlib.blake2b(start, digest_size=16)
+        for part in chain.from_iterable(map(lengths_and_bytes, names)):
+            digest.update(part.data)
+        for array in (self.task, self.worker, self.values, self.gold, self.split):
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update(end)
+        return digest.hexdigest()
+
     def _frame(self, values: Any) -> pd.DataFrame:
         """Task and worker (categorical ids), the labels, then the extra columns."""
         columns = {
@@ -383,15 +394,8 @@ class CrowdDataset(IndexTable):
     @cached_property
     def fingerprint(self) -> str:
         """Hex digest (32 characters) of all but media and features: same content, same digest."""
-        digest = hashlib.blake2b(digest_size=16)
-        for strings in (self.classes, self.task_ids, self.worker_ids):
-            for part in lengths_and_bytes(strings):
-                digest.update(part.data)
-        for array in (self.task, self.worker, self.label, self.gold, self.split):
-            digest.update(np.ascontiguousarray(array).data)
-        if self.sentences is not None:
-            digest.update(self.sentences.fingerprint.encode())
-        return digest.hexdigest()
+        end = b"" if self.sentences is None else self.sentences.fingerprint.encode()
+        return self._digest(b"", (self.classes, self.task_ids, self.worker_ids), end)
 
     def __repr__(self) -> str:
         tasks = f"{self.n_tasks} tasks"

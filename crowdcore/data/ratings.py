@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -12,7 +11,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset, IndexTable, Media, SimulatedTruth, lengths_and_bytes
+from crowdcore.data.dataset import CrowdDataset, IndexTable, Media, SimulatedTruth
 from crowdcore.data.rows import Rows
 from crowdcore.data.settings import CLASSES, LEVELS, RATINGS, LabelKind, other_kind
 
@@ -103,13 +102,7 @@ class RatingDataset(IndexTable):
     @cached_property
     def fingerprint(self) -> str:
         """Hex digest (32 characters) of range, ids, ratings, gold and split: same content, same digest."""
-        digest = hashlib.blake2b(f"ratings {self.low!r} {self.high!r}".encode(), digest_size=16)
-        for strings in (self.task_ids, self.worker_ids):
-            for part in lengths_and_bytes(strings):
-                digest.update(part.data)
-        for array in (self.task, self.worker, self.rating, self.gold, self.split):
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+        return self._digest(f"ratings {self.low!r} {self.high!r}".encode(), (self.task_ids, self.worker_ids))
 
     def __repr__(self) -> str:
         return (

@@ -109,7 +109,7 @@ class Variants:
 
     @property
     def merged(self) -> bool:
-        """Return whether all are read as one name."""
+        """True if all are read as one name."""
         return len(set(self.becomes)) == 1
 
 

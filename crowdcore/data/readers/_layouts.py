@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def may_turn(self) -> bool:
-        """Return whether no name shows that the records are tasks and their entries workers."""
+        """True if no name shows that the records are tasks and their entries workers."""
         words = {*plain(self.worker or "").split("_")}
         unnamed = self.worker is not None and not is_named(self.worker, "worker") and not words & PEOPLE
         return self.kind in ("map", "places") or (self.kind == "records" and unnamed)

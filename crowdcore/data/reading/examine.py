@@ -65,7 +65,7 @@ class Import:
 
     @property
     def needs_files(self) -> bool:
-        """Return whether the dataset reads features or media from files later."""
+        """True if the dataset reads features or media from files later."""
         return self._dataset.features is not None or self._dataset.media is not None
 
     def with_media(self) -> Import:

@@ -61,13 +61,13 @@ class JsonTable(Table):
 
     @cached_property
     def is_keyed(self) -> bool:
-        """Return whether the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
+        """True if the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
         values = [*self.document.values()] if not self._lines and isinstance(self.document, dict) else []
         return len(values) > 1 and (all(isinstance(value, dict) for value in values) or _are_records(values))
 
     @property
     def is_one_record(self) -> bool:
-        """Return whether the document is a record."""
+        """True if the document is a record."""
         return not self._lines and isinstance(self.document, dict) and not self.is_keyed
 
     def records(self) -> Iterator[dict[str, Any]]:
