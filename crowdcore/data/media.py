@@ -39,11 +39,11 @@ SOUNDS = r"(?i)\.wave?$"
 SIDE = 64
 """Default of the most pixels of a side."""
 _SIDES = (8, 1024)
-_SMALLEST = 16  # that networks for images take
+_SMALLEST = 16  # pixels that networks for images take
 _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
-_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
-_NAMED, _FEW = 50, 3  # faults that a sentence names; where no task is left
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # plain colours
+_NAMED, _FEW = 50, 3  # faults named in a sentence; if no task is left
 ADDRESSES = (
     "URLs are not downloaded automatically: put the image files beside the table, or download them with `crowdcore "
     "embed DATASET FOLDER --allow-urls` (allow_urls=True)."
@@ -51,7 +51,7 @@ ADDRESSES = (
 
 
 def image_names(dataset: Labelled, kind: str = "image") -> pd.Series | None:
-    """(n_tasks,) path or address of each task's image (audio; its text), missing where it has none; None: none has."""
+    """(n_tasks,) path or address of each task's image (sound, text), missing without one; None if no task has one."""
     columns = dataset.media.columns if dataset.media else None
     if columns is None or kind not in columns:
         return None
@@ -128,7 +128,7 @@ class UnusableError(DataError):
 def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str, remedy: str = "") -> tuple[str, ...]:
     """Return a note on what is left out, if anything; refuse where that is not accepted, or nothing is left.
 
-    ``faulty`` maps task ids to what is wrong with the image or text (``noun``); ``remedy`` helps besides.
+    ``faulty`` maps task ids to faults of the image or text (``noun``); ``remedy`` is further advice.
     """
     if not faulty:
         return ()
@@ -239,7 +239,7 @@ def _usual_side(files: list[str], most: int) -> int:
 
 
 def shorter_side(file: str) -> int:
-    """Pixels, from an image's header; 0: it is not an image."""
+    """Pixels of the shorter side, from an image's header; 0 if it is no image."""
     from PIL import Image
 
     try:
@@ -330,7 +330,7 @@ _CHARACTERS = 200_000  # of a text; longer ones are cut
 
 @dataclass(frozen=True)
 class Item:
-    """A task's picture, text, sound file and the address of a picture elsewhere; None or empty: it has none."""
+    """A task's picture, text, sound file and the address of a picture elsewhere; None or empty without one."""
 
     image: Image | None = None
     text: str = ""
@@ -366,7 +366,7 @@ def _stored(media: Media, task: int, side: int) -> Image | None:
 
 
 def _decode_image(file: Path | bytes | None, side: int) -> Image | None:
-    """The picture of a file, decoded in a process of bounded memory and time; None where it cannot be shown."""
+    """The picture in a file, decoded in a process of bounded memory and time; None if it cannot be shown."""
     if file is None:
         return None
     try:
@@ -390,14 +390,8 @@ def decoded(file: Path | bytes, side: int) -> Image | None:
 
 def _inside(media: Media, path: object) -> Path | None:
     """The file at a relative path inside the dataset's folder, else None."""
-    if media.folder is None or not isinstance(path, str) or not path:
-        return None
-    try:
-        file = (media.folder / path).resolve()
-        own = file.is_relative_to(media.folder.resolve()) and file.is_file() and file.stat().st_size <= _BYTES
-    except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
-        return None
-    return file if own else None
+    file = "" if media.folder is None else file_of(media.folder.resolve(), path)[0]
+    return Path(file) if file and Path(file).stat().st_size <= _BYTES else None
 
 
 def _scaled(image: Image, side: int) -> Image:

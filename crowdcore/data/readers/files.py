@@ -332,7 +332,7 @@ class ImageFolder(Reader):
         return 0.5 if plain_folder and folder and any(islice(_images(folder), 1)) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Tasks are the images' paths, gold is the folder each lies in."""
+        """Read the images' paths as tasks, and the folders that they lie in as gold."""
         folder = source.path
         paths = sorted(_images(folder)) if folder is not None and folder.is_dir() else []
         if not paths:

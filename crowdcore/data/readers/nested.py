@@ -150,13 +150,13 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
     written = table.written_nested if table is not None else {}
     if written:
         return (decoded(record, written) for record in records(source))
-    return map(_with_things, records(source)) if isinstance(table, JsonTable) else records(source)
+    return map(_with_inner_fields, records(source)) if isinstance(table, JsonTable) else records(source)
 
 
-def _with_things(record: dict[str, Any]) -> dict[str, Any]:
+def _with_inner_fields(record: dict[str, Any]) -> dict[str, Any]:
     """A record with the fields of inner records that have an id: ``{"item": {"id": 3}}`` also as ``{"item.id": 3}``."""
-    things = {name: value for name, value in record.items() if isinstance(value, dict) and _IDS & value.keys()}
-    inside = ((f"{name}.{key}", part) for name, value in things.items() for key, part in value.items())
+    inner = {name: value for name, value in record.items() if isinstance(value, dict) and _IDS & value.keys()}
+    inside = ((f"{name}.{key}", part) for name, value in inner.items() for key, part in value.items())
     return record | {name: part for name, part in inside if not isinstance(part, dict | list)}
 
 

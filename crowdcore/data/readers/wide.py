@@ -183,17 +183,14 @@ def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
     odd = [name for name in names if {*re.findall(r"\W", name)} - above or name.strip().casefold() in _TOTALS]
     if not odd:
         return []
-    sentence = (
-        f"{plural(len(odd), 'last row')} without a label may be {'a note' if len(odd) == 1 else 'notes'} below the"
-    )
-    sentence += (
-        f" table, and {'no task' if len(odd) == 1 else 'no tasks'}: {', '.join(f'{name[:60]!r}' for name in odd[:3])}"
-    )
+    notes, tasks = ("a note", "no task") if len(odd) == 1 else ("notes", "no tasks")
+    listed = ", ".join(f"{name[:60]!r}" for name in odd[:3])
+    sentence = f"{plural(len(odd), 'last row')} without a label may be {notes} below the table, and {tasks}: {listed}"
     return [Finding("footnote", "warning", sentence, len(odd), examples=(*odd[:5],), remedy="Delete what is no task.")]
 
 
 def _orientation(n: int, cols: WorkerColumns, ids: Codes, settings: ReadSettings) -> list[Finding]:
-    """Ask whether the table is turned, if workers outnumber tasks or share their names, or rows tell of people."""
+    """Ask whether the table is turned, if workers outnumber tasks or share their names, or rows describe people."""
     workers, named = cols.workers, settings.workers is not None
     n_workers = len(workers)
     if n > 1 and not named and {*ids.values.to_pylist()} == {*workers}:
@@ -224,12 +221,10 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
         return None, []
     names = [name.strip() for name in label.values.to_pylist()]
     others = {name for name in names if name not in MINUS_ONE}
-    kept = False
+    is_label = len(others) < 2 or any(re.fullmatch(r"-[0-9.]+", name) for name in others)
     if settings.classes is not None:
-        kept = kept or bool({*MINUS_ONE} & {*settings.classes})
-    else:
-        kept = kept or len(others) < 2 or any(re.fullmatch(r"-[0-9.]+", name) for name in others)
-    if kept:
+        is_label = bool({*MINUS_ONE} & {*settings.classes})
+    if is_label:
         return None, []
     gone = np.append([name in MINUS_ONE for name in names], False)[label.codes]
     n = int(gone.sum())
@@ -382,9 +377,8 @@ def _is_form(table: Table) -> bool:
 def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]:
     """The columns of tasks, and those with other apparent content; without those about a whole response."""
     about = {c for c in table.columns if plain(c) in _ABOUT_RESPONSES or plain(c).endswith("_complete")}
-    about |= {
-        c for c in table.columns if " - " in c and c.partition(" - ")[2] in table.columns
-    }  # Points - …, Feedback - …
+    # Points - …, Feedback - …
+    about |= {c for c in table.columns if " - " in c and c.partition(" - ")[2] in table.columns}
     if _is_form(table):
         about |= {c for c in table.columns[:_FIRST] if plain(c) in _PERSONAL | _PEOPLE or not cells_of(table, c)}
     left = tuple(c for c in table.columns if c not in about and c != worker)

@@ -18,7 +18,7 @@ from crowdcore.data.dictionary import counted_sorted, strings, unescape
 from crowdcore.data.media import ENDING, SOUNDS, is_address
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.reading.doubts import crowd_findings, look_again, no_shared_tasks, tally, void_classes
+from crowdcore.data.reading.doubts import agreement_findings, crowd_findings, no_shared_tasks, tally, void_classes
 from crowdcore.data.reading.labels import Classes
 from crowdcore.data.reading.numbering import (
     Annotations,
@@ -79,14 +79,12 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
     per_task = counted_sorted(given.task, len(tasks.ids))
     findings += [*crowd_findings(counts, per_task, tasks.ids, workers), *no_shared_tasks(given, per_task, raw)]
     if isinstance(labels, Classes) and raw.sentences is None:
-        findings += look_again(given, gold, labels, counts.per_class, tasks.ids, raw)
+        findings += agreement_findings(given, gold, labels, counts.per_class, tasks.ids, raw)
     extra, noticed = _readable_times(raw, given.rows)
     findings = by_level([*findings, *noticed])
     folder = raw.path if raw.path is None or raw.path.is_dir() else raw.path.parent
-    images, columns = (
-        _attach_rows(raw.arrays, "images", split, tasks.n_listed),
-        _media_columns(raw.tasks, tasks, folder),
-    )
+    images = _attach_rows(raw.arrays, "images", split, tasks.n_listed)
+    columns = _media_columns(raw.tasks, tasks, folder)
     parts: dict[str, Any] = {
         "task_ids": _string_index(tasks.ids),
         "worker_ids": _string_index(strings(workers)),

@@ -139,10 +139,10 @@ def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Fi
     return [Finding("no-shared-tasks", level, what, len(per_task), remedies=remedies)]
 
 
-def look_again(
+def agreement_findings(
     given: Annotations, gold: IntArray, labels: Classes, per_class: IntArray, tasks: Arrow, raw: Raw
 ) -> list[Finding]:
-    """Findings on totals: a row of sums, no errors, no disagreement, or more of it than by chance.
+    """Findings on gold and agreement: a row of sums, no errors, no disagreement, or more of it than by chance.
 
     Only the first hundred thousand annotations, sorted by task, are used; ``per_class`` (C,) counts all labels.
     """
@@ -245,10 +245,8 @@ def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list
     if not columns or len(np.unique(given.task)) == len(given.task):
         return []
     which = "Column" if len(columns) == 1 else "Each of the columns"
-    sentence = (
-        f"{which} {quoted(columns)} holds a class for each task: it may be the gold, another worker's labels, or "
-    )
-    sentence += "made from these labels"
+    sentence = f"{which} {quoted(columns)} holds a class for each task: it may be the gold, another worker's labels, "
+    sentence += "or made from these labels"
     remedies = tuple(Remedy("gold", name, when="it holds the true classes") for name in columns[:_LISTED])
     return [Finding("unread-gold", "note", sentence, len(columns), remedies=remedies)]
 

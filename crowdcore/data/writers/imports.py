@@ -81,7 +81,7 @@ def write_import(
     """Write tasks with proposed labels as a file that a tool imports.
 
     Args:
-        dataset: whose tasks.
+        dataset: dataset of the tasks.
         path: the file; replaced at once if it exists.
         to: ``label-studio`` (JSON tasks with predictions, and the labelling interface beside them as .xml), ``argilla``
             (JSON records with suggestions), ``prodigy`` (JSON lines of `choice`), ``doccano`` (JSON lines), ``cvat``
@@ -142,7 +142,7 @@ def _proposals(dataset: CrowdDataset, inferred: Inferred | None, tasks: Any) -> 
 
 
 def planned(given: pd.DataFrame | Path | str) -> pd.DataFrame:
-    """The table itself, or that of a file that `write_table` wrote."""
+    """The table itself, or that in a file written by `write_table`."""
     if isinstance(given, pd.DataFrame):
         return given
     try:

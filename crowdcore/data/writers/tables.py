@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from crowdcore.core import files
 from crowdcore.core.errors import DataError, Remedy, SettingError, either
+from crowdcore.core.mistakes import repeats
 from crowdcore.core.spelling import visible
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
@@ -288,7 +289,7 @@ def write_long(dataset: CrowdDataset | RatingDataset, path: str | Path) -> Path:
         path: the file; replaced at once if it exists.
 
     Raises:
-        DataError: names that would not be read back as they are.
+        DataError: names that would be read back changed.
         SettingError: another ending.
     """
     path = Path(path)
@@ -307,7 +308,7 @@ def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
         path: the file; replaced at once if it exists.
 
     Raises:
-        DataError: a worker rated a task twice, or is called like one of our columns.
+        DataError: a worker rated a task twice, or is named like one of our columns.
         SettingError: another ending.
     """
     path = Path(path)
@@ -315,8 +316,7 @@ def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
     taken = sorted({*RESERVED} & {*map(str, dataset.worker_ids)})
     if taken:
         raise DataError(f"A worker is called {taken[0]!r}, like another column of this table", "Write a long table.")
-    cell = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
-    if len(np.unique(cell)) < len(cell):
+    if repeats(dataset.task, dataset.worker, dataset.n_workers).any():
         remedies = (Remedy("repeats", "first", "read one rating of each worker and task"),)
         raise DataError(f"A worker of {dataset.name} rated a task twice", "Write a long table.", remedies=remedies)
     order = np.argsort(dataset.worker, kind="stable")
@@ -347,7 +347,7 @@ def write_aggregated(
     These are ``p(<class>)`` for each class, ``difficulty``, and ``foil``, the class that the task misleads to.
 
     Args:
-        dataset: whose tasks the labels are of.
+        dataset: dataset of the tasks.
         labels: (n_tasks,) class numbers; tasks with -1 have no row.
         path: the file; replaced at once if it exists.
         posterior: (n_tasks, C) probabilities to add as columns.
@@ -406,8 +406,7 @@ def write_conll(dataset: CrowdDataset, path: str | Path) -> Path:
                 f"{name!r} cannot be written in a column: it is empty or contains a space",
                 "Rename it, or write a folder.",
             )
-    pair = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
-    if len(np.unique(pair)) < len(pair):
+    if repeats(dataset.task, dataset.worker, dataset.n_workers).any():
         raise DataError(
             f"A worker of {dataset.name} tagged a token twice", remedies=(Remedy("repeats", "first", "read one tag"),)
         )
