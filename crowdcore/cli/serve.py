@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -32,7 +34,10 @@ Port = Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)]
 
 def app(
     dataset: DatasetName = DEMO,
-    port: Port = 8501,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port to listen on.", min=0, max=65535, show_default="8501, or the next that is free"),
+    ] = None,
     address: Annotated[str, typer.Option(help=_ADDRESS)] = "localhost",
     let_anyone_in: Annotated[
         bool, typer.Option("--let-anyone-in", envvar=LET_ANYONE_IN, help="Serve other machines without sign-in.")
@@ -44,6 +49,7 @@ def app(
         os.environ[LET_ANYONE_IN] = "yes"
     elif not is_this_machine(address) and not _may_have_sign_in():
         raise CrowdError(would_let_anyone_in(address))
+    port = _free_port(address, 8501) if port is None else port
     if dataset == DEMO and is_this_machine(address):
         print(_welcome(f"http://{address}:{port}"), flush=True)
     places = (_PACKAGE / "_app" / "dashboard", _PACKAGE.parent / "dashboard")  # of a wheel, and of a checkout
@@ -51,6 +57,15 @@ def app(
     options = [f"--server.port={port}", f"--server.address={address}", *["--server.headless=true"] * no_browser]
     # -P keeps the modules of the user's folder out. Streamlit takes over this process, so signals reach it.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "streamlit", "run", str(script), *options, "--", dataset])
+
+
+def _free_port(address: str, port: int) -> int:
+    """Return the first port from ``port`` on at which nothing listens."""
+    try:
+        socket.create_server((address, port)).close()
+    except OSError as fault:
+        return _free_port(address, port + 1) if fault.errno == errno.EADDRINUSE else port
+    return port
 
 
 def _may_have_sign_in() -> bool:

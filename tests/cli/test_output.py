@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -303,12 +304,17 @@ def test_a_shell_completes_names_of_commands_and_datasets(typed: str, offered: s
     assert set(done.stdout.split()) == offered, done.stderr
 
 
-def test_no_browser_is_passed_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_free_port_and_no_browser_are_passed_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     monkeypatch.setattr("os.execv", lambda _, arguments: started.append(arguments))
     run("app", "--no-browser")
     run("app")
     assert ["--server.headless=true" in arguments for arguments in started] == [True, False]
+    port = int(started[0][6].removeprefix("--server.port="))
+    with socket.create_server(("localhost", port)):
+        run("app", "--no-browser")
+        assert f"http://localhost:{port + 1}" in run("app", "--port", str(port + 1)).out
+    assert int(started[2][6].removeprefix("--server.port=")) > port
 
 
 def option_names(function) -> list[str]:
