@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation._decomposition import mixed
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.data.simulate import conal, synthetic
 from crowdcore.data.simulate.base import draw_labels
@@ -167,21 +166,3 @@ def test_no_worse_than_dawid_skene_on_real_crowds(data_folder):
         assert (ours.labels == crowd.gold)[seen].mean() >= (plain.labels == crowd.gold)[seen].mean() - 0.01
         assert not any("named otherwise" in note for note in ours.notes)
     assert "per class" in fit(cc.load_dataset("labelme")).notes[0]
-
-
-def test_error_falls_as_one_over_root_labels(steps):
-    """Of what labels identify, the workers' whole confusions; how they split rests on the number of workers too."""
-    sizes, whole, common = [1_500, 6_000, 20_000], [], []
-    for n in sizes:
-        errors = []
-        for seed in range(2):
-            crowd = hard(seed, n_tasks=n, n_valid=0, n_test=0, omega_spread=0.0, per_task=5)
-            result, truth = fit(crowd, restarts=1), crowd.truth
-            difference = mixed(steps[-1].split) - (truth.common_confusion + truth.worker_confusion) / 2
-            errors.append([(difference**2).mean(), ((result.common_confusion - truth.common_confusion) ** 2).mean()])
-        error = np.sqrt(np.mean(errors, axis=0))
-        whole.append(error[0])
-        common.append(error[1])
-    assert np.polyfit(np.log(sizes), np.log(whole), 1)[0] == pytest.approx(-0.5, abs=0.1)
-    assert common[0] > common[1] > common[2]
-    assert common[2] < 0.01

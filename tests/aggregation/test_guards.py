@@ -185,13 +185,6 @@ def test_item_response_is_on_the_votes_side_where_laymen_follow_a_look(design):
     assert min(right(fitted(crowd), crowd) for crowd in crowds) > 0.85
 
 
-def test_a_few_true_labels_decide_the_side_too():
-    crowd = laymen(np.random.default_rng(410))
-    known = np.where(np.arange(crowd.n_tasks) < 10, crowd.gold, -1)
-    result = cc.aggregation.get("item-response").fit(crowd, known=known)
-    assert right(result, crowd) > 0.85
-
-
 def test_a_start_keeps_its_side():
     crowd = simulate_crowd(200, 12, 2, per_task=8, accuracy=0.75)
     first = fitted(crowd)

@@ -12,7 +12,6 @@ from scipy import stats
 
 import crowdcore as cc
 from crowdcore.aggregation.auto import held_out
-from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
 
@@ -107,17 +106,6 @@ def test_equals_crowd_kits_variational_bayes():
     np.testing.assert_allclose(ours.posterior, expected, atol=1e-5)
 
 
-def test_knowledge_is_recovered_with_an_error_that_falls_as_one_over_root_labels():
-    rng = np.random.default_rng(5)
-    know, strategy = rng.uniform(0.3, 0.9, 10), rng.dirichlet(np.ones(4) * 3, 10)
-    sizes, errors = [500, 2_000, 8_000, 32_000], []
-    for n in sizes:
-        weights = [cc.aggregation.get("mace").fit(spammers(n, know, strategy, s)).worker_weight for s in range(4)]
-        errors.append(np.sqrt(np.mean([(f - know) ** 2 for f in weights])))
-    assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.12)
-    assert errors[-1] < 0.01
-
-
 def test_restarts_keep_the_best_bound_and_few_labels_are_noted():
     crowd = simulate_crowd(40, 20, 3, per_task=2, accuracy=0.5)
     one, more = (cc.aggregation.get("mace", restarts=r).fit(crowd) for r in (0, 5))
@@ -201,11 +189,3 @@ def test_hidden_labels_are_the_asked_share_whatever_the_order_and_never_the_only
     lonely = crowd.where(np.arange(6000) % 3 == 0)
     assert not held_out(lonely, 0.9).any()
     assert len(cc.aggregation.get("worker-clustering").fit(lonely).common_confusion) == 1
-
-
-def test_choosing_needs_all_annotations_at_once(tmp_path):
-    crowd = simulate_crowd(50, 5, 3)
-    (tmp_path / "in").mkdir()
-    crowd.annotations.astype(str).to_parquet(tmp_path / "in" / "part.parquet")
-    with pytest.raises(SettingError, match="clusters"):
-        cc.aggregation.fit_partitions(tmp_path / "in", cc.aggregation.get("worker-clustering"), tmp_path / "out")

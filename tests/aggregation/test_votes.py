@@ -48,14 +48,6 @@ def test_hard_votes_and_tie_rules(ties):
         assert (other.labels != result.labels).any()
 
 
-def test_published_accuracies(data_folder):
-    """LabelMe: majority vote with ties to the lowest class is right on 76.9 % of the tasks."""
-    dataset = cc.load_dataset("labelme")
-    labels = cc.aggregation.get("majority-vote").fit(dataset).labels
-    annotated = dataset.annotated
-    assert (labels == dataset.gold)[annotated].mean() == pytest.approx(0.769)
-
-
 def test_soft_votes_draw_ties_too_and_say_how_many_there_are():
     crowd = simulate_crowd(200, 8, 4, per_task=2, accuracy=0.5)
     lowest, drawn, other = (
@@ -107,21 +99,6 @@ def test_equals_the_definition(n_known):
     np.testing.assert_allclose(result.posterior[n_known:], (votes / votes.sum(1, keepdims=True))[n_known:], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "ties"), [("labelme", "share"), ("leaves", "lowest")])
-@pytest.mark.filterwarnings("ignore")
-def test_equals_crowd_kit_on_tasks_without_a_tie(data_folder, name, ties):
-    kit = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
-    dataset = cc.load_dataset(name)
-    votes = cc.aggregation.get("majority-vote").fit(dataset).posterior
-    dataset = dataset.where((votes == votes.max(1, keepdims=True)).sum(1)[dataset.task] == 1)
-    frame = pd.DataFrame({"task": dataset.task, "worker": dataset.worker, "label": dataset.label})
-    theirs = kit.Wawa().fit(frame).skills_  # its predict() fails under scikit-learn 1.9, its parts do not
-    probas = kit.MajorityVote().fit(frame, skills=theirs).probas_.sort_index()
-    ours = cc.aggregation.get("wawa", ties=ties).fit(dataset)
-    np.testing.assert_allclose(ours.worker_weight[theirs.index], theirs, rtol=1e-12)
-    np.testing.assert_allclose(ours.posterior[probas.index], probas, atol=1e-12)
-
-
 def test_a_task_whose_workers_weigh_nothing_keeps_its_votes():
     crowd = simulate_crowd(4, 4, 2, per_task=2)
     crowd = replace(crowd, worker=np.array([0, 1, 0, 1, 2, 3, 2, 3]), label=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
@@ -131,19 +108,6 @@ def test_a_task_whose_workers_weigh_nothing_keeps_its_votes():
     assert wrong.worker_weight == pytest.approx([0, 0, 0.5, 0.5])
     silent = cc.aggregation.get("wawa").fit(crowd.where(crowd.task < 2), known=np.array([1, -1, -1, -1]))
     assert silent.posterior[1] == pytest.approx([0.5, 0.5])
-
-
-@pytest.mark.parametrize("name", ["labelme", "bluebird"])
-@pytest.mark.filterwarnings("ignore")
-def test_equals_crowd_kit_where_ties_go_to_the_lowest_class(data_folder, name):
-    kit = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
-    dataset = cc.load_dataset(name)
-    frame = pd.DataFrame({"task": dataset.task, "worker": dataset.worker, "label": dataset.label})
-    theirs = kit.ZeroBasedSkill(n_iter=30).fit(frame).skills_  # its predict() fails under scikit-learn 1.9
-    probas = kit.MajorityVote().fit(frame, skills=theirs).probas_.sort_index()
-    ours = cc.aggregation.get("zero-based-skill", ties="lowest", max_iterations=30).fit(dataset)
-    np.testing.assert_allclose(ours.worker_weight, theirs.sort_index(), rtol=1e-9)
-    np.testing.assert_allclose(ours.posterior[probas.index], probas, atol=1e-9)
 
 
 def test_rests_where_weights_equal_agreement_with_the_weighted_vote():

@@ -265,24 +265,6 @@ def test_equals_a_loop_over_tasks(case, n_bins):
     assert len(frame) == n_bins and frame["tasks"].sum() == total
 
 
-def test_a_posterior_that_says_how_often_it_is_right_has_no_error():
-    rng = np.random.default_rng(1)
-    posterior = rng.dirichlet([1, 1, 1], 200_000)
-    gold = (rng.random((200_000, 1)) > posterior.cumsum(1)[:, :-1]).sum(1)
-    assert calibration(judged(posterior), gold).error < 0.005
-    boast = np.eye(3)[posterior.argmax(1)]
-    curve = calibration(judged(boast), gold)
-    assert curve.error == pytest.approx(1 - curve.accuracy)
-
-
-def test_dawid_skene_on_labelme_is_overconfident(data_folder):
-    dataset = cc.load_dataset("labelme")
-    curve = calibration(cc.aggregation.get("dawid-skene").fit(dataset), np.where(dataset.annotated, dataset.gold, -1))
-    assert curve.n_tasks.sum() == 1000
-    assert curve.confidence > curve.accuracy + 0.1
-    assert curve.error == pytest.approx(curve.confidence - curve.accuracy, abs=0.02)
-
-
 def test_calibration_refusals(case):
     posterior, gold = case
     with pytest.raises(SettingError, match="gold"):

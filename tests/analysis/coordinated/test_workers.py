@@ -366,19 +366,3 @@ def test_names_and_repeats_change_nothing() -> None:
         label=np.append(crowd.label, 0),
     )
     assert by_everybody(again).p_value.tolist() == everybody.p_value.tolist()
-
-
-def test_able_workers_who_contradict_a_foil_that_won_the_vote_agree_no_more_than_expected() -> None:
-    rng, least = np.random.default_rng(11), []
-    for _ in range(10):
-        crowd = unequal(PAIRS["20 workers, 200 × 20, 8 classes"], TASKS["unequal, foils"], rng)
-        least.append(np.nanmin(by_everybody(crowd).p_value) * 190)
-    assert np.mean(np.array(least) <= 0.05) <= 0.1
-
-
-def test_copiers_who_won_the_vote_among_foils_agree_more_than_the_others_explain() -> None:
-    crowd = attacked_crowd(20001, "copy", 8, 0.9, **ATTACKED["4 classes, dense, foils"])
-    one, other = np.triu_indices(8, 1)
-    agreement = agreement_by_others(crowd, np.arange(crowd.n_workers) >= 8, one, other)
-    assert (agreement.p_value < 1e-10).all()
-    assert (agreement.alike >= 2 * agreement.expected_alike).mean() > 0.9

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest
-from sklearn.metrics import cohen_kappa_score
 
 import crowdcore as cc
 from crowdcore.analysis import agreement
@@ -223,14 +222,6 @@ def test_pairs_are_those_of_a_dense_table(crowd, min_overlap):
     kappas = [kappa for _, _, kappa in expected.values() if not np.isnan(kappa)]
     assert result.mean == pytest.approx(np.mean(kappas) if kappas else np.nan, nan_ok=True)
     assert result.n_pairs == len(literal(first_labels(once), 1))
-
-
-def test_kappa_is_scikit_learns(crowd):
-    kappas, table = pair_kappa(crowd, 15), first_labels(crowd)
-    assert len(kappas.kappa) > 10
-    for a, b, kappa in zip(kappas.worker_a, kappas.worker_b, kappas.kappa, strict=True):
-        both = ~np.isnan(table[a]) & ~np.isnan(table[b])
-        assert kappa == pytest.approx(cohen_kappa_score(table[a, both], table[b, both]))
 
 
 def test_error_of_the_mean_is_that_of_a_bootstrap():

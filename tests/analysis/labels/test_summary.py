@@ -16,7 +16,6 @@ from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import annotation_entropy, class_balance, minimax_bound, next_labels, noise_rates, summary
 from crowdcore.analysis.labels.next_labels import _beliefs, _information, _split
-from crowdcore.analysis.statistics import majority_labels, sparse_votes
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
 from testkit.label_budget import curve
@@ -150,14 +149,6 @@ def test_summary_is_that_of_loops(crowd):
     assert stats.n_active == len(set(crowd.worker))
 
 
-@given(crowds(min_classes=1))
-def test_majority_labels_are_the_lowest_of_the_most_frequent(crowd):
-    labels = majority_labels(sparse_votes(crowd))
-    for i in range(crowd.n_tasks):
-        mine = crowd.label[crowd.task == i]
-        assert labels[i] == (np.bincount(mine).argmax() if len(mine) else -1)
-
-
 def test_without_gold_a_model_is_the_reference(crowd):
     bare = make_crowd(crowd.task, crowd.worker, crowd.label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
     stats = summary(bare)
@@ -227,12 +218,6 @@ def test_each_worker_follows_the_common_confusion_of_its_group(model):
     value, deficit = literal(crowd, rho, result.confusion, commons, result.omega, group)
     assert bound.value == pytest.approx(value)
     np.testing.assert_allclose(bound.deficit, deficit)
-
-
-def test_groups_that_conal_em_finds(model):
-    crowd = model[0]
-    fitted = cc.aggregation.get("conal-em", groups=2, restarts=0, max_iterations=5).fit(crowd)
-    assert np.isfinite(minimax_bound(crowd, fitted).value)
 
 
 def test_without_omega_only_individual_confusions_count(model):

@@ -133,25 +133,6 @@ def test_those_trained_wrong_together_are_found():
     assert accused <= 3
 
 
-def test_a_copier_is_found_also_among_hard_tasks():
-    for hard in (0.0, 0.2):
-        hits = accused = 0
-        for seed in range(10):
-            crowd = independent(np.random.default_rng(seed), 100, 20, 5, 20, hard=hard)
-            label = crowd.label.copy()
-            source = {i: c for i, c, r in zip(crowd.task, crowd.label, crowd.worker, strict=True) if r == 3}
-            for j in np.flatnonzero(crowd.worker == 8):
-                label[j] = source[crowd.task[j]]
-            copied = make_crowd(crowd.task, crowd.worker, label, 100, 20, 5, crowd.gold)
-            result = pair_mistakes(copied)
-            conspicuous = result.q_beyond <= 0.05
-            is_copy = (result.worker_a == 3) & (result.worker_b == 8)
-            hits += int(conspicuous[is_copy].sum())
-            accused += int(conspicuous[~is_copy].sum())
-        assert hits >= 9
-        assert accused <= 1
-
-
 def test_labels_that_leave_no_choice_prove_nothing():
     """Both call every task of class 0 class 1: systematic, but each on their own."""
     crowd = make_crowd(np.tile(np.arange(20), 2), np.repeat([0, 1], 20), np.ones(40), 20, 2, 2, np.zeros(20, int))

@@ -216,12 +216,6 @@ def test_too_many_classes_are_refused_with_a_way_out():
         shared_mistakes(simulate_crowd(n_classes=2001))
 
 
-def test_no_gold_is_refused(crowd):
-    bare = make_crowd(crowd.task, crowd.worker, crowd.label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
-    with pytest.raises(cc.DataError, match="majority-vote"):
-        shared_mistakes(bare, "gold")
-
-
 def test_tags_that_each_worker_misses_are_no_shared_mistake():
     crowd = cc.data.simulate.spans(shared_confusion=0, n_workers=20, careless=0)
     mistakes = shared_mistakes(crowd)

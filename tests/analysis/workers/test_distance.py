@@ -72,31 +72,11 @@ def test_every_distance_is_that_of_its_definition(kind, crowd, soft):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_workers_can_come_in_any_order(kind):
-    crowd = simulate_crowd(n_workers=9)
-    places = np.random.default_rng(0).permutation(9)  # worker r becomes places[r]
-    moved = make_crowd(crowd.task, places[crowd.worker], crowd.label, 300, 9, 4, crowd.gold)
-    before, after = worker_distance(crowd, kind=kind).matrix, worker_distance(moved, kind=kind).matrix
-    np.testing.assert_allclose(after[np.ix_(places, places)], before, atol=1e-8)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_blocks_do_not_show(kind, monkeypatch):
     crowd = simulate_crowd(n_workers=11)
     whole = worker_distance(crowd, kind=kind).matrix
     monkeypatch.setattr(sys.modules["crowdcore.analysis.workers.distance"], "_BLOCK", 3)
     np.testing.assert_allclose(worker_distance(crowd, kind=kind).matrix, whole, atol=1e-8)
-
-
-def test_twins_are_at_zero_and_opposites_far():
-    gold = np.array([0, 1] * 10)
-    task = np.arange(20)
-    label = np.concatenate([gold, gold, 1 - gold])
-    crowd = make_crowd(np.tile(task, 3), np.repeat([0, 1, 2], 20), label, 20, 3, 2, gold)
-    for kind, far in ((kind, 1.0) for kind in KINDS):
-        matrix = worker_distance(crowd, kind=kind).matrix
-        assert matrix[0, 1] == 0.0
-        assert matrix[0, 2] == pytest.approx(far)
 
 
 def test_rows_without_evidence_are_zero_for_mse_only():
@@ -108,16 +88,6 @@ def test_rows_without_evidence_are_zero_for_mse_only():
     assert worker_distance(crowd).overlap[0, 1] == 0
     frame = worker_distance(crowd).frame()
     assert frame.to_dict("records") == [{"worker_a": "w0", "worker_b": "w1", "distance": 0.5, "shared_rows": 0}]
-
-
-def test_ccc_figure_3_on_labelme(data_folder):
-    """The distance of CCC's Fig. 3, written down once more: rows of counts normalised, empty rows 0, mean square."""
-    crowd = cc.load_dataset("labelme")
-    rows = np.zeros((59, 8, 8))
-    np.add.at(rows, (crowd.worker, crowd.gold[crowd.task], crowd.label), 1)
-    rows /= np.maximum(rows.sum(2, keepdims=True), 1)
-    expected = ((rows[:, None] - rows[None]) ** 2).mean((2, 3))
-    np.testing.assert_allclose(worker_distance(crowd, "gold", "mse").matrix, expected, atol=1e-15)
 
 
 def test_refusals():
