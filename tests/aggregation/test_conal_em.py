@@ -89,7 +89,7 @@ def test_likelihood_and_omega_are_those_of_the_model(steps):
     np.testing.assert_allclose(result.common_confusion.sum(1), 1)
 
 
-@pytest.mark.parametrize("settings", [{}, {"groups": 2}, {"accuracy_prior": 1, "common_prior": 0.1}])
+@pytest.mark.parametrize("settings", [{"groups": 2}, {"accuracy_prior": 1, "common_prior": 0.1}])
 def test_objective_never_falls(settings):
     crowd = hard(n_tasks=400, n_valid=0, n_test=0)
     values = fit(crowd, tolerance=0, max_iterations=25, restarts=0, **settings).log_likelihood

@@ -68,10 +68,9 @@ def grown():
     return rearrange(before, tasks=order), later
 
 
-@pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
-def test_align_follows_the_ids(name):
+def test_align_follows_the_ids():
     before, after = grown()
-    result = cc.aggregation.get(name).fit(before)
+    result = cc.aggregation.get("dawid-skene").fit(before)
     aligned = cc.aggregation.align(result, before, after)
     for i, task in enumerate(before.task_ids):
         at = after.task_ids.get_loc(task)

@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 
 import crowdcore as cc
 from crowdcore.aggregation._em import start_posterior
-from crowdcore.core.counts import clamp
 from crowdcore.core.em import Sums
 from crowdcore.data import CrowdDataset
 from crowdcore.testing import widen
@@ -59,10 +58,7 @@ def test_dawid_and_skenes_own_data(data_folder):
     same(result, literal.em(patients, 12, alpha=0), 1e-8)  # ours keeps zero counts at 1e-10
 
 
-@pytest.mark.parametrize(
-    ("name", "iterations"),
-    [("labelme", 7), ("music", 7), ("leaves", 7), ("bluebird", 1)],
-)
+@pytest.mark.parametrize(("name", "iterations"), [("labelme", 7), ("bluebird", 1)])
 @pytest.mark.filterwarnings("ignore")
 def test_equals_crowd_kit(data_folder, name, iterations):
     peers = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
@@ -74,23 +70,6 @@ def test_equals_crowd_kit(data_folder, name, iterations):
         result = ours(iterations, smoothing=0).fit(dataset)
         assert len(result.log_likelihood) == iterations or result.converged
         np.testing.assert_allclose(result.posterior[annotated], expected.to_numpy()[annotated], atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("dawid-skene", {}),
-        ("dawid-skene", {"smoothing": 0}),
-        ("dawid-skene", {"smoothing": 0.7, "prior_smoothing": 2.0}),
-        ("one-coin", {"smoothing": 0.0}),
-        ("one-coin", {"smoothing": 3.0}),
-    ],
-)
-def test_objective_never_falls(name, settings):
-    crowd = simulate_crowd(120, 15, 5, per_task=3, accuracy=0.5)
-    values = cc.aggregation.get(name, tolerance=0, max_iterations=60, **settings).fit(crowd).log_likelihood
-    assert len(values) > 10
-    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
 
 
 def test_objective_includes_the_priors_it_names():
@@ -162,16 +141,6 @@ def test_few_labels_are_warned_of_in_words():
     assert cc.aggregation.get("one-coin").fit(few).notes == ()  # 6 per worker
     assert "the median is 3. " in cc.aggregation.get("one-coin").fit(few.where(few.task < 30)).notes[0]
     assert cc.aggregation.get("dawid-skene").fit(many).notes == ()
-
-
-def test_objective_never_falls_and_it_ends_quickly():
-    crowd = simulate_crowd(200, 15, 4, per_task=4, accuracy=0.6)
-    result = cc.aggregation.get("fast-dawid-skene").fit(crowd)
-    values = result.log_likelihood
-    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
-    assert result.converged
-    assert len(values) < len(cc.aggregation.get("dawid-skene").fit(crowd).log_likelihood)
-    assert set(np.unique(result.posterior)) == {0.0, 1.0}
 
 
 def test_smoothing_pulls_towards_guessing_and_a_silent_worker_has_no_skill():
@@ -248,13 +217,6 @@ def test_start_is_vote_shares_then_an_earlier_result_then_known_classes():
     np.testing.assert_array_equal(warm[[0, 20, 21]], votes[[0, 20, 21]])
 
 
-def test_clamp_changes_known_rows_only():
-    posterior = np.full((3, 2), 0.5)
-    clamp(posterior, None)
-    clamp(posterior, np.array([-1, 1, 0]))
-    np.testing.assert_array_equal(posterior, [[0.5, 0.5], [0, 1], [1, 0]])
-
-
 @pytest.mark.parametrize(
     ("values", "cap", "expected", "converged"),
     [
@@ -270,47 +232,3 @@ def test_iterate_stops_when_the_gain_per_annotation_is_small(values, cap, expect
     np.testing.assert_array_equal(trace.log_likelihood, expected)
     assert trace.converged is converged
     assert ("cap" in trace.stopped) is not converged
-
-
-SIZES = [400, 1_600, 6_400, 25_600]
-WORKERS, CLASSES, PER_TASK = 10, 3, 5
-
-
-def crowd_with_truth(n_tasks: int, confusion: np.ndarray, seed: int) -> cc.CrowdDataset:
-    """Labels drawn from known confusions; class shares (0.5, 0.3, 0.2)."""
-    rng = np.random.default_rng(seed)
-    gold = rng.choice(CLASSES, n_tasks, p=[0.5, 0.3, 0.2])
-    task = np.repeat(np.arange(n_tasks), PER_TASK)
-    worker = rng.permuted(np.tile(np.arange(WORKERS), (n_tasks, 1)), axis=1)[:, :PER_TASK].ravel()
-    cumulative = confusion[worker, gold[task]].cumsum(1)
-    label = (rng.random(len(task))[:, None] > cumulative[:, :-1]).sum(1)
-    ids = (pd.Index([f"{prefix}{i}" for i in range(n)]) for prefix, n in (("t", n_tasks), ("w", WORKERS)))
-    return cc.CrowdDataset("known", ("a", "b", "c"), *ids, task, worker, label, gold=gold)
-
-
-def full_confusions(rng):
-    confusion = rng.dirichlet(np.ones(CLASSES), (WORKERS, CLASSES)) * 0.4
-    confusion[:, range(CLASSES), range(CLASSES)] += 0.6
-    return confusion
-
-
-def one_coins(rng):
-    skill = rng.uniform(0.5, 0.9, WORKERS)
-    confusion = np.repeat((1 - skill) / (CLASSES - 1), CLASSES**2).reshape(WORKERS, CLASSES, CLASSES)
-    confusion[:, range(CLASSES), range(CLASSES)] = skill[:, None]
-    return confusion
-
-
-@pytest.mark.parametrize(("name", "truth"), [("dawid-skene", full_confusions), ("one-coin", one_coins)])
-def test_error_falls_as_one_over_root_labels(name, truth):
-    errors, share_errors = np.zeros((2, 6, len(SIZES)))
-    for seed in range(6):
-        confusion = truth(np.random.default_rng(seed))
-        for s, n_tasks in enumerate(SIZES):
-            result = cc.aggregation.get(name).fit(crowd_with_truth(n_tasks, confusion, 100 + seed))
-            errors[seed, s] = np.sqrt(((result.confusion - confusion) ** 2).mean())
-            share_errors[seed, s] = np.sqrt(((result.prior - [0.5, 0.3, 0.2]) ** 2).mean())
-    slope = np.polyfit(np.log(SIZES), np.log(errors.mean(0)), 1)[0]
-    assert slope == pytest.approx(-0.5, abs=0.08)
-    assert np.polyfit(np.log(SIZES), np.log(share_errors.mean(0)), 1)[0] == pytest.approx(-0.5, abs=0.2)
-    assert errors.mean(0)[-1] < 0.01

@@ -10,44 +10,17 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import expit
 
 import crowdcore as cc
-from crowdcore.aggregation import item_response
 from crowdcore.aggregation._em import start_posterior
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core import compiled
-from crowdcore.core.latent_classes import LatentClasses
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.testing import rearrange
 from testkit.crowds import simulate_crowd
 from testkit.erring import PAIRS, TASKS, unequal
 from tests.aggregation.literal_item_response import LiteralItemResponse
-from tests.enumerated_tasks import N_TASKS, N_WORKERS, C, every_label, joint
 
 
 def fitted(dataset, **settings):
     return cc.aggregation.get("item-response", **settings).fit(dataset)
-
-
-def test_log_likelihood_and_posterior_are_those_of_the_enumerated_model(monkeypatch):
-    crowd = simulate_crowd(N_TASKS, N_WORKERS, C, per_task=N_WORKERS, accuracy=0.4)
-    worker = np.tile(np.arange(N_WORKERS), N_TASKS)
-    label = np.where(worker < 2, worker, crowd.label)  # two classes at least, so that none stands for two
-    crowd = replace(crowd, worker=worker, label=label)
-    fits = []
-    kept = lambda *parts, **settings: fits.append(LatentClasses(*parts, **settings)) or fits[-1]  # noqa: E731
-    monkeypatch.setattr(item_response, "LatentClasses", kept)
-    found_by = fitted(crowd, max_iterations=4, tolerance=0)
-    model, tasks = fits[0].model, every_label(crowd.label)
-    tasks[3][:] = True
-    every = [[*joint(tasks, model, i)] for i in range(N_TASKS)]
-    for i, found in enumerate(every):
-        classes = np.bincount([z for _, z, *_ in found], [p for p, *_ in found])
-        np.testing.assert_allclose(found_by.posterior[i], classes / classes.sum(), rtol=1e-9)
-    beta, mean = fits[0]._beta, fits[0]._mean
-    density = -((beta - mean) ** 2).sum() / 2 - ((mean - 1) ** 2).sum() / 2
-    alone = fits[0]._alone
-    density += np.log(fits[0].class_share).sum() + 100 * (0.15 * np.log(alone) + 0.85 * np.log(1 - alone))
-    likelihood = sum(np.log(sum(p for p, *_ in found)) for found in every)
-    assert fits[0].step() == pytest.approx(likelihood + density, rel=1e-10)
 
 
 def test_able_workers_are_believed_on_tasks_that_most_get_wrong():
@@ -137,20 +110,6 @@ def test_a_task_with_hundreds_of_labels_is_that_of_the_enumeration() -> None:
     rows = [(0, int(rng.integers(20)), 2 if rng.random() < 0.6 else int(rng.integers(3))) for _ in range(700)]
     rows += [(i, r, int(rng.integers(3))) for i in (1, 2) for r in range(20)]
     check(crowd_of(rows, 3, 20, 3))
-
-
-@settings(max_examples=12)
-@given(small_crowds(), st.randoms(use_true_random=False))
-def test_order_and_names_change_nothing(crowd: CrowdDataset, random) -> None:
-    tasks, workers, classes = (
-        np.array(random.sample(range(n), n)) for n in (crowd.n_tasks, crowd.n_workers, crowd.n_classes)
-    )
-    fit, again = (fitted_small(crowd, 2), fitted_small(rearrange(crowd, tasks, workers, classes), 2))
-    assert again.posterior == pytest.approx(fit.posterior[tasks][:, classes], abs=1e-8, nan_ok=True)
-    assert again.difficulty == pytest.approx(fit.difficulty[tasks], abs=1e-8, nan_ok=True)
-    assert again.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-9)
-    old = fit.foil[tasks]
-    assert (again.foil == np.where(old >= 0, np.argsort(classes)[old], -1)).all()
 
 
 @settings(max_examples=12)

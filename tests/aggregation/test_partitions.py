@@ -143,8 +143,9 @@ def test_refusals(tmp_path, crowd):
         cc.aggregation.get("dawid-skene", restarts=2),
         cc.aggregation.get("mace", restarts=2),
         cc.aggregation.get("dawid-skene", device="cuda"),
+        cc.aggregation.get("worker-clustering"),  # choosing the number of clusters needs all annotations at once
     ):
-        with pytest.raises(SettingError, match=r"aggregator|device"):
+        with pytest.raises(SettingError, match=r"aggregator|device|clusters"):
             fit_partitions(source, refused, tmp_path / "out")
     with pytest.raises(SettingError, match="exist"):
         fit_partitions(source, model, source)

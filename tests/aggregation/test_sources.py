@@ -159,17 +159,11 @@ def test_one_cluster_is_dawid_skene_with_one_confusion():
     np.testing.assert_allclose(one.common_confusion[0], same.confusion[0], atol=1e-9)
 
 
-def test_clusters_and_their_confusions_are_recovered_at_the_rate_of_labels():
-    sizes, errors = [200, 800, 3_200, 12_800], []
-    for n in sizes:
-        error = []
-        for seed in range(3):
-            crowd, of = clustered(n, seed)
-            result = cc.aggregation.get("worker-clustering", clusters=2).fit(crowd)
-            np.testing.assert_array_equal(result.group, of)
-            error.append((result.common_confusion - [SKILLED, CONFUSED]) ** 2)
-        errors.append(np.sqrt(np.mean(error)))
-    assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.15)
+def test_clusters_and_their_confusions_are_recovered():
+    crowd, of = clustered(6_400, 0)
+    result = cc.aggregation.get("worker-clustering", clusters=2).fit(crowd)
+    np.testing.assert_array_equal(result.group, of)
+    np.testing.assert_allclose(result.common_confusion, [SKILLED, CONFUSED], atol=0.02)
 
 
 def test_held_out_labels_choose_the_number_of_clusters():

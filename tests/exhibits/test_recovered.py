@@ -38,14 +38,14 @@ from tests.learning.made_up import made_up
 from tests.rated_crowd import rated_crowd
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def crowd() -> CrowdDataset:
     made = simulate_crowd()
     workers = pd.Index(["<b>Q&A", *made.worker_ids[1:]])
     return replace(made, classes=("R&D", *made.classes[1:]), worker_ids=workers)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(crowd: CrowdDataset) -> RunView:
     return of_run(view(crowd), invented(crowd, "conal"))
 

@@ -22,7 +22,7 @@ from crowdcore.learning.methods import RATINGS as OF_RATINGS, get
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import RETIRED, TrainSettings, drop_retired
 from crowdcore.learning.training.loop import Replica, make_replicas
-from crowdcore.learning.training.metrics import omega_correlation, recovery_error, skill_correlation
+from crowdcore.learning.training.metrics import recovery_error, skill_correlation
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
@@ -154,10 +154,6 @@ def test_a_result_that_holds_them_predicts(tmp_path) -> None:
     np.testing.assert_allclose(two.predict_proba(rows), result.predict_proba(rows), atol=1e-6)
 
 
-def test_the_trainer_has_none() -> None:
-    assert not set(RETIRED) & set(TrainSettings.model_fields)
-
-
 BLOCKED = (
     "platformdirs",
     "numba",
@@ -242,16 +238,3 @@ def test_labelmes_common_confusion_shows_inside_city_taken_for_street(data_folde
     assert len(largest[0] & largest[1]) >= 3, "the largest shared confusions are the ones observed"
     assert np.nanstd(result.omega, axis=1).min() > 0.1
     assert result.accuracy("test").mean() > 0.86
-
-
-def test_conal_finds_common_and_individual_confusions_and_their_shares():
-    crowd = simulate.synthetic(n_tasks=4400, n_valid=200, n_test=200, common_strength=0.5, proportion=0.5)
-    result = train(crowd, "conal", seeds=2, epochs=25, lr=0.01, batch_size=128)
-    truth, recovery = crowd.truth, result.recovered_at("last")  # accuracy is selected long before confusions are learnt
-    common = recovery_error(truth.common_confusion[None], recovery.common_confusion[:, None])
-    guess = recovery_error(truth.common_confusion[None], np.eye(6)[None])
-    assert (common < 0.1 * guess).all(), (common, guess)
-    assert (recovery_error(truth.worker_confusion, recovery.worker_confusion) < 0.1).all()
-    assert (omega_correlation(truth.omega, recovery.omega) > 0.6).all()
-    baseline = train(crowd, "dl-mv", seeds=2, epochs=25, lr=0.01, batch_size=128)
-    assert result.accuracy("test").min() > baseline.accuracy("test").max()

@@ -160,11 +160,19 @@ def test_trials_are_compared_by_the_score_of_the_search(searched, score, best):
     assert state == "finished" and message.startswith(best)
 
 
-def test_a_trial_that_was_deleted_counts_as_failed(searched, monkeypatch):
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_trial_that_failed_or_was_deleted_counts_as_failed(searched, monkeypatch, deleted):
     workspace, record = searched
-    monkeypatch.setattr(record, "list_runs", lambda parent, workspace: [])
+    of = record.list_runs
+
+    def failed(*, parent: str, workspace: Workspace) -> list[Run]:
+        trials = of(parent=parent, workspace=workspace)
+        return [] if deleted else [replace(run, state="failed", message="`speed` is no setting.") for run in trials]
+
+    monkeypatch.setattr(record, "list_runs", failed)
     state, message = coordinate(workspace, record, SearchPlan(space=GRID, sampler="random", trials=5))
     assert state == "failed" and message.startswith("The first trials failed.")
+    assert deleted or "`speed`" in message
     assert len(record.settings()) == 3
 
 

@@ -33,8 +33,9 @@ def test_names_uploads_and_paths(workspace: Workspace, crowd_folder: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["nothing", ".", "..", "", "/nowhere/at/all"])
-def test_what_is_not_there_is_a_sentence(workspace: Workspace, name: str) -> None:
+def test_what_is_not_there_is_a_sentence(workspace: Workspace, monkeypatch, name: str) -> None:
     (workspace.folder / "datasets").mkdir()
+    monkeypatch.chdir(workspace.folder / "datasets")
     with pytest.raises(CrowdError):
         open_labels(name, accept=True, home=workspace.folder)
 

@@ -18,7 +18,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.processes import is_alive
 from crowdcore.runs.locks import is_leased, read_note
 from crowdcore.runs.workspace import Workspace
-from testkit.on_engine import ENGINE, LONG, WORKER, make_dataset, processes, spec, until, workspace_at
+from testkit.on_engine import ENGINE, LONG, WORKER, processes, spec, until, workspace_at
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
@@ -187,20 +187,6 @@ def test_cancel_of_a_run_whose_epochs_are_long(workspace):
     runs.cancel(run.id, now=True, workspace=workspace)
     assert ended(workspace, run.id).state == "cancelled"
     assert runs.result(run.id, workspace=workspace).last_epoch.item() >= before.epoch + 1
-
-
-def test_dataset_deleted_while_a_run_uses_it(workspace):
-    folder = make_dataset(workspace.folder, "doomed")
-    using = runs.submit(spec(LONG, "doomed"), workspace=workspace)
-    waiting = runs.submit(spec(30, "doomed"), workspace=workspace)
-    before = at_epoch(workspace, using.id, 1).epoch
-    shutil.rmtree(folder)
-    at_epoch(workspace, using.id, before + 2)  # goes on: what it needs is in memory
-    runs.cancel(using.id, workspace=workspace)
-    assert ended(workspace, using.id).state == "cancelled"
-    assert runs.result(using.id, workspace=workspace).last_epoch[0] >= before + 2
-    late = ended(workspace, waiting.id)
-    assert late.state == "failed" and "doomed" in late.message
 
 
 @pytest.fixture

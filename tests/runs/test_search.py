@@ -89,15 +89,6 @@ def test_goes_on_after_its_engine_was_killed_and_is_cancelled_with_its_trials(wo
     assert len(runs.list_runs(parent=match.id, workspace=workspace)) == 1
 
 
-def test_a_search_whose_trials_all_fail_says_why(workspace):
-    match = runs.search(spec(3), {"speed": runs.Choice(values=(1, 2))}, 5, sampler="random", workspace=workspace)
-    until(lambda: runs.get_run(match.id, workspace=workspace).has_ended, 240, "the search has ended")
-    search = runs.get_run(match.id, workspace=workspace)
-    assert search.state == "failed"
-    assert "first trials failed" in search.message and "`speed`" in search.message
-    assert runs.search_trials(match.id, workspace=workspace).state.tolist() == ["failed"] * 3
-
-
 def test_refusals(workspace):
     with pytest.raises(SettingError, match="at least one"):
         runs.search(spec(3), {}, workspace=workspace)

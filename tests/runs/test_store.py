@@ -363,20 +363,20 @@ def _start(folder: str, gate: Any, said: Any) -> None:
     said.put(store.create(RunSpec(dataset="small", method="conal"), workspace=place).id)
 
 
-def test_eight_processes_start_together_on_an_empty_workspace(tmp_path: Path, monkeypatch) -> None:
+def test_processes_start_together_on_an_empty_workspace(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # the children have nothing to do with ours
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["crowdcore.runs.store", "mlflow", "mlflow.store.tracking.sqlalchemy_store"])
-    folder, gate, queue = tmp_path / "new", context.Barrier(8), context.Queue()
-    started = [context.Process(target=_start, args=(str(folder), gate, queue)) for _ in range(8)]
+    folder, gate, queue = tmp_path / "new", context.Barrier(4), context.Queue()
+    started = [context.Process(target=_start, args=(str(folder), gate, queue)) for _ in range(4)]
     for process in started:
         process.start()
     created = {queue.get(timeout=200) for _ in started}
     for process in started:
         process.join()
-    assert [p.exitcode for p in started] == [0] * 8
+    assert [p.exitcode for p in started] == [0] * 4
     place = Workspace(folder, f"sqlite:///{folder}/mlflow.db?timeout=30")
-    assert len(created) == 8
+    assert len(created) == 4
     assert {r.id for r in list_runs(workspace=place)} == created
     with sqlite3.connect(place.database) as database:  # type: ignore[arg-type]
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)

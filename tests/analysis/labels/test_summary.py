@@ -15,7 +15,7 @@ import crowdcore as cc
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import annotation_entropy, class_balance, minimax_bound, next_labels, noise_rates, summary
-from crowdcore.analysis.labels.next_labels import _beliefs, _information, _split
+from crowdcore.analysis.labels.next_labels import _beliefs
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
 from testkit.label_budget import curve
@@ -287,23 +287,6 @@ def information(q: np.ndarray, *confusions: np.ndarray) -> float:
         joint = q * given
         total += float((joint * np.log(given / joint.sum())).sum())
     return total
-
-
-def test_gains_are_mutual_information_also_after_planned_labels() -> None:
-    rng = np.random.default_rng(0)
-    q, confusion = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(3), (5, 3))
-    gains = _information(q[:, None], confusion)
-    for i, r in itertools.product(range(4), range(5)):
-        assert gains[i, r] == pytest.approx(information(q[i], confusion[r]))
-    planned = _split(_split(q[:1], confusion[0]), confusion[1])
-    for r in (2, 3, 4):
-        more = information(q[0], confusion[0], confusion[1], confusion[r]) - information(q[0], *confusion[:2])
-        assert _information(planned[None], confusion[r : r + 1])[0, 0] == pytest.approx(more)
-    many = _split(planned, confusion[2])
-    for _ in range(6):
-        many = _split(many, confusion[2])
-    assert many.shape == (64, 3)
-    assert many.sum() == pytest.approx(1)
 
 
 def test_what_is_learnt_about_a_worker_is_the_information_about_a_dirichlet_row(small: CrowdDataset) -> None:

@@ -210,12 +210,15 @@ def test_unequal_tasks_and_workers_make_no_pairs(design, tasks):
 
 @pytest.mark.parametrize("tasks", ["alike", "unequal, foils"])
 def test_who_copies_half_is_found(tasks):
-    rng, hits = np.random.default_rng(0), []
+    rng, hits, accused = np.random.default_rng(0), [], []
     for _ in range(12):
         copied, a, b = with_copier(unequal((250, 20, 5, 20), TASKS[tasks], rng), 0.5, rng)
         result = pair_mistakes(copied)
-        hits.append((result.q_beyond[(result.worker_a == a) & (result.worker_b == b)] <= 0.05).any())
+        is_copy = (result.worker_a == a) & (result.worker_b == b)
+        hits.append((result.q_beyond[is_copy] <= 0.05).any())
+        accused.append((result.q_beyond[~is_copy] <= 0.05).any())
     assert np.mean(hits) >= 0.8
+    assert sum(accused) <= 1
 
 
 def test_two_who_give_one_label_to_everything_are_no_copiers():

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import gmean
 
 from crowdcore import analysis
-from crowdcore.aggregation._evidence import Evidence, estimate_dependence
+from crowdcore.aggregation._evidence import estimate_dependence
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, wrong_gold
 from crowdcore.core.errors import SettingError
@@ -181,31 +181,6 @@ def test_numbers_that_are_no_grades_lie_beside_nothing() -> None:
 
 
 FOILS = SIMULATED["4 classes, hard, own foils"]
-
-
-def test_the_likelihood_is_that_of_an_urn() -> None:
-    crowd = make_crowd([0, 0, 0, 0, 2], [0, 1, 2, 3, 0], [1, 0, 1, 1, 0], 3, 4, 2)
-    chance = np.random.default_rng(0).uniform(0.1, 0.9, (5, 2))
-    for eta in (0.0, 0.3):
-        logs = Evidence(crowd, np.log(chance)).log(eta)
-        for c in range(2):
-            ones, zero = chance[[0, 2, 3], c], chance[1, c]
-            mean = ones.prod() ** (1 / 3)
-            drawn = [(1 - eta) * mean + eta * k for k in range(3)]
-            assert logs[0, c] == pytest.approx(np.log(np.prod(drawn) * (1 - eta) * zero))
-            assert logs[2, c] == pytest.approx(np.log((1 - eta) * chance[4, c]))
-        assert np.isnan(logs[1]).all()
-    product = np.log(chance[:4]).sum(0)
-    assert Evidence(crowd, np.log(chance)).log(0.0)[0] == pytest.approx(product)
-
-
-def test_repeated_labels_never_make_sure() -> None:
-    labels = np.ones(400, int)
-    crowd = make_crowd(np.zeros(400, int), np.arange(400), labels, 1, 400, 2)
-    evidence = Evidence(crowd, np.log(np.tile([0.4, 0.6], (400, 1))))
-    independent, dependent = (evidence.beliefs(eta, np.zeros(2))[0, 1] for eta in (0.0, 0.3))
-    assert independent > 1 - 1e-12
-    assert 0.6 < dependent < 0.97
 
 
 def test_eta_is_the_dependence_that_the_beliefs_leave() -> None:

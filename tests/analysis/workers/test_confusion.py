@@ -27,7 +27,6 @@ from crowdcore.analysis.workers.confusion import drawn_prior, refuse_beyond
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
-from tests.aggregation.test_dawid_skene import WORKERS, crowd_with_truth, full_confusions
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 
 
@@ -209,18 +208,25 @@ def test_intervals_are_of_the_beta_posterior_of_an_entry_against_the_rest() -> N
         count_interval(counts, 1.0)
 
 
-def test_credible_intervals_are_quantiles_of_the_dirichlet_posterior():
-    result = cc.aggregation.get("dawid-skene").fit(simulate_crowd(100, 5, 3))
-    intervals = credible_intervals(result, 0.9)
-    rng = np.random.default_rng(0)
-    for r, c in ((0, 0), (3, 2)):
-        row = result.counts[r, c]
-        for k in range(3):
-            draws = rng.dirichlet([row[k] + 0.5, row.sum() - row[k] + 0.5], 200_000)[:, 0]
-            np.testing.assert_allclose(intervals.low[r, c, k], np.quantile(draws, 0.05), atol=3e-3)
-            np.testing.assert_allclose(intervals.high[r, c, k], np.quantile(draws, 0.95), atol=3e-3)
-    wider = credible_intervals(result, 0.99)
-    assert (wider.low <= intervals.low).all() and (wider.high >= intervals.high).all()
+WORKERS, CLASSES, PER_TASK = 10, 3, 5
+
+
+def crowd_with_truth(n_tasks: int, confusion: np.ndarray, seed: int) -> cc.CrowdDataset:
+    """Labels drawn from known confusions; class shares (0.5, 0.3, 0.2)."""
+    rng = np.random.default_rng(seed)
+    gold = rng.choice(CLASSES, n_tasks, p=[0.5, 0.3, 0.2])
+    task = np.repeat(np.arange(n_tasks), PER_TASK)
+    worker = rng.permuted(np.tile(np.arange(WORKERS), (n_tasks, 1)), axis=1)[:, :PER_TASK].ravel()
+    cumulative = confusion[worker, gold[task]].cumsum(1)
+    label = (rng.random(len(task))[:, None] > cumulative[:, :-1]).sum(1)
+    ids = (pd.Index([f"{prefix}{i}" for i in range(n)]) for prefix, n in (("t", n_tasks), ("w", WORKERS)))
+    return cc.CrowdDataset("known", ("a", "b", "c"), *ids, task, worker, label, gold=gold)
+
+
+def full_confusions(rng):
+    confusion = rng.dirichlet(np.ones(CLASSES), (WORKERS, CLASSES)) * 0.4
+    confusion[:, range(CLASSES), range(CLASSES)] += 0.6
+    return confusion
 
 
 def covered(intervals, truth):
