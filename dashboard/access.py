@@ -68,7 +68,7 @@ class SignIn(_Table):
 
 
 def read_sign_in(secrets: Mapping[str, Any]) -> SignIn:
-    """The content of a secrets file, checked.
+    """Read and check the content of a secrets file.
 
     Raises:
         AccessError: a table or key missing, unknown, or of an odd value; says which, and never a value.

@@ -28,7 +28,7 @@ _register, _execute, _clear = MediaFileManager.add_deferred, MediaFileManager.ex
 
 
 def keep_clicks(version: str = streamlit.__version__) -> bool:
-    """Mend both for this process, and return True; with an untested Streamlit change nothing: a click may be lost."""
+    """Patch Streamlit for both and return True; leave an untested release as it is, where a click may be lost."""
     if not version.startswith(tuple(f"{tested}." for tested in TESTED)):
         return False
     MediaFileManager.add_deferred = _registered  # type: ignore[method-assign, assignment]
@@ -38,7 +38,7 @@ def keep_clicks(version: str = streamlit.__version__) -> bool:
 
 
 def _registered(manager: MediaFileManager, *arguments: Any, **named: Any) -> str:
-    """The number of a button, which stays for `_SECONDS`."""
+    """Register a button; its number stays valid for `_SECONDS`."""
     register = partial(_register, manager, *arguments, **named)
     number, now = register(), time.monotonic()
     with _guard:
@@ -49,7 +49,7 @@ def _registered(manager: MediaFileManager, *arguments: Any, **named: Any) -> str
 
 
 def _executed(manager: MediaFileManager, file_id: str) -> str:
-    """The address of the file that a button makes; another number is of no session, as a click has none."""
+    """Make the file of a button under a new number without session, as a click has none; return its address."""
     _, another = _anew.get(file_id, (0.0, lambda: file_id))
     return _execute(manager, another())
 

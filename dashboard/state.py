@@ -109,7 +109,7 @@ def enter(page: str) -> None:
 
 
 def _forget_pages() -> None:
-    """Another dataset: what was chosen on the pages means nothing there."""
+    """Drop the choices of all pages, which mean nothing for another dataset."""
     for page in PAGES:
         _memory()[page] = {}
     for key in CARRIED:
@@ -146,7 +146,7 @@ def same_items(there: str) -> dict[str, str | list[str]]:
 
 
 def chosen(key: str) -> str:
-    """The value of ``key`` if somebody chose it, else empty."""
+    """The value of ``key`` if it was chosen, else empty."""
     return _drawer(key).get(key, "")
 
 
@@ -166,7 +166,7 @@ def one_of(key: str, options: Sequence[str]) -> str | None:
 
 
 def unknown_names() -> dict[str, str]:
-    """Names that this run was asked for and that the dataset does not have -> class or worker."""
+    """Names in the address that the dataset does not have -> class or worker."""
     return st.session_state.get("unknown", {})  # type: ignore[no-any-return]
 
 
@@ -196,7 +196,7 @@ def put(**values: str | list[str] | None) -> None:
 
 
 def rename(names: Callable[[], Mapping[str, str]]) -> None:
-    """Put other names for workers into this page's address."""
+    """Rename the workers in this page's address."""
     drawer = _memory()[page()]
     for key in _WORKERS & drawer.keys():
         other_names = names()
@@ -204,7 +204,7 @@ def rename(names: Callable[[], Mapping[str, str]]) -> None:
 
 
 def settle(**values: str) -> None:
-    """Note what is shown of the `SHARED` values where nobody has chosen, so that the address bar says it too."""
+    """Set the `SHARED` values that are shown where none is chosen, for the address bar."""
     st.session_state["settled"] = values
 
 

@@ -49,7 +49,7 @@ def _first_shown(key: str, value: str) -> str:
 
 
 def overview(fits: Fits) -> None:
-    """The table of all fits, and what to be wary of."""
+    """Table of all fits, and their warnings."""
     view, dataset = looked_at(), state.get("dataset")
     exhibit = exhibits.aggregation.aggregators(view, fits)
     st.caption(as_text(exhibit.notes[0]))
@@ -99,7 +99,7 @@ def curves(fits: Fits) -> None:
 
 
 def one_result(fits: Fits) -> None:
-    """One fit: use it elsewhere, take it along, and its confusions."""
+    """One fit: buttons to use and to download it, its confusions and hard tasks."""
     dataset, opened = state.get("dataset"), looked_at().dataset
     st.header("One result")
     with_confusions = [fit for fit in fits if fitted(opened, fit).counts is not None]

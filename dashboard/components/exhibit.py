@@ -51,7 +51,7 @@ def choose_columns(view: View) -> None:
 
 
 def _columns_shown() -> set[str]:
-    """Datasets whose further columns this session lets itself see."""
+    """Datasets whose further columns this session shows."""
     return st.session_state.setdefault("columns", set())  # type: ignore[no-any-return]
 
 
@@ -102,7 +102,7 @@ def show(
 
 
 def show_notes(notes: Iterable[object]) -> None:
-    """Notes, each on a line of its own."""
+    """Draw notes, each on a line of its own."""
     for note in notes:
         st.caption(as_text(note))
 
@@ -148,7 +148,7 @@ def clicks(select: Callable[..., Mapping[str, str]], leads: bool = False) -> Cal
 
 
 def follow() -> None:
-    """Open the page about a worker, a task or a mistake that was clicked; it stands in no address to come back to."""
+    """Open the page about the worker, task or mistake that was clicked; no address keeps the click."""
     chosen: Mapping[str, str] = st.session_state.pop("followed", {})
     for key, page in (("worker", "annotators"), ("task", "tasks"), ("true", "mistakes")):
         if key in chosen:

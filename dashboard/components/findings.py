@@ -22,7 +22,7 @@ _UNUSABLE = {"unusable-images": "an image that cannot be used", "blank-texts": "
 
 
 def findings(report: ImportReport, known: Known, mapping: dict[str, Any], accepted: set[Hashable]) -> bool:
-    """Draw questions, changes and warnings, the notes folded; whether every question is answered.
+    """Draw questions, changes and warnings, the notes folded; return whether every question is answered.
 
     Args:
         report: of the file.

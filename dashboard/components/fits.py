@@ -40,7 +40,7 @@ def fits_of_address() -> list[str]:
 
 
 def shown_fits() -> tuple[str, ...]:
-    """The fits to show, each spelled in its one way, with the gold shown to them."""
+    """Fits to show in their canonical spelling, with the gold shown to them."""
     gold, fits = percent(), []
     for name in fits_of_address():
         try:
@@ -56,7 +56,7 @@ def percent() -> int:
 
 
 def titled(fit: str) -> str:
-    """A fit for people: the method's title, without what it says in brackets, and the settings of its own."""
+    """Title of a fit: the method's, without brackets, and the settings that were chosen."""
     try:
         method, settings, gold = read_fit(fit)
         title = aggregation.aggregators[method].title.split(" (")[0]
@@ -131,14 +131,14 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
 
 
 def run(draft: list[str], gold: int) -> None:
-    """Ask for these fits; those that failed are tried again."""
+    """Start these fits; those that failed are tried again."""
     state.put(methods=list(dict.fromkeys(draft)), gold=str(gold) if gold else None)
     start_fits(state.get("dataset"), shown_fits(), again=True)
     st.rerun()
 
 
 def follow(fits: Mapping[str, Job]) -> None:
-    """Show how far the fits are, and draw the page anew whenever one has come to its end."""
+    """Show the progress of the fits, and draw the page anew whenever one ends."""
 
     def n_ended() -> int:
         return sum(fit.ended.is_set() for fit in fits.values())

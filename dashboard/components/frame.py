@@ -157,7 +157,7 @@ def hidden_names() -> bool:
 
 
 def _pickers(above: DeltaGenerator) -> bool:
-    """Draw the pickers; False while there is no dataset to show. What takes time is told ``above``."""
+    """Draw the pickers, and progress ``above``; return False while there is no dataset to show."""
     names = datasets.names()
     dataset = state.chosen("dataset") or datasets.default_dataset()
     if not dataset:

@@ -39,7 +39,7 @@ def refusals() -> Iterator[None]:
 
 
 def without_server_paths(text: str) -> str:
-    """A sentence for visitors: paths begin where datasets, the workspace or the user's files do."""
+    """Text for visitors, whose paths begin below folders of datasets, the workspace or the user's home."""
     for folder in sorted({workspace(), *search_path(), Path.home()}, key=lambda folder: -len(str(folder))):
         if len(folder.parts) > 1:
             text = text.replace(f"{folder}/", "").replace(str(folder), "…")
@@ -47,7 +47,7 @@ def without_server_paths(text: str) -> str:
 
 
 def attempt(act: Callable[..., object], *arguments: object) -> None:
-    """Do what a button asks for; a refusal waits for `refused_before`, as a callback runs before the page is drawn."""
+    """Run a button's action; a refusal waits for `refused_before`, as a callback runs before the page is drawn."""
     try:
         act(*arguments)
     except CrowdError as refusal:
@@ -55,7 +55,7 @@ def attempt(act: Callable[..., object], *arguments: object) -> None:
 
 
 def refused_before() -> None:
-    """Show what `attempt` was refused."""
+    """Show the refusal that `attempt` kept."""
     if refusal := st.session_state.pop("refused", ""):
         st.error(as_text(refusal), icon=":material/block:")
 
@@ -74,12 +74,12 @@ def fragment(function: Callable[[], None]) -> Callable[[], None]:
 
 
 def live(key: str) -> DeltaGenerator:
-    """A container that is spoken whenever it changes; some words have to be in it before, or nobody listens to it."""
+    """Container whose changes a screen reader reads; it must hold some words before the first change."""
     return st.container(key=f"live-{key}", gap=None)
 
 
 def make_live() -> None:
-    """Have the browser mark such containers; to be called once on every page."""
+    """Have the browser mark such containers; call it once on every page."""
     with st.container(key="marker"):  # never seen
         _marker()(key="live")
 
@@ -94,7 +94,7 @@ _known = 0
 
 
 def spare() -> None:
-    """Take what imports have brought since the last time, and what stays with them, out of the collector's sight.
+    """Freeze the objects of modules imported since the last call, so that the garbage collector skips them.
 
     To be called as a rerun begins: the one before has just been cleaned up, so that hardly any garbage is kept.
     """

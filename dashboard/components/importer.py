@@ -26,7 +26,7 @@ _SHORT = 40  # letters of a name in an example
 
 
 def importer() -> None:
-    """Draw the steps as far as the user has got."""
+    """Draw the steps up to the one that the user has reached."""
     st.markdown(
         "A table with a row for each label (**task, worker, label**, optionally **gold**), a column for each worker, "
         "counts or preferences: CSV, Excel, JSON or Parquet. Exports of annotation tools, folders of images or of a "
@@ -65,7 +65,7 @@ def understood(path: str, mapping: dict[str, Any]) -> Import | None:
 
 
 def stuck(error: CrowdError, path: str, mapping: dict[str, Any]) -> None:
-    """A refusal with its ways out, how the table is cut, and everything else that can be set."""
+    """Show a refusal with its remedies, the table's first rows, and all other settings."""
     how = tuple(sorted(mapping.items()))
     head = None if isinstance(error, ConfinedError) else uploads.first_rows(path, how)
     columns = tuple(map(str, head.columns)) if head is not None else getattr(error, "columns", ())
@@ -123,7 +123,7 @@ _MERGED: dict[Role, tuple[str, str]] = {"label": ("merge_classes", "classes"), "
 
 
 def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
-    """Merge some of the names that are spelled in several ways (a finding offers to merge all), or none again."""
+    """Offer to merge only some names with several spellings (a finding merges all), or to undo merging."""
 
     def chosen(setting: str, key: str, apart: dict[str, tuple[str, ...]]) -> None:
         mapping[setting] = {name: apart[name] for name in st.session_state[key]}

@@ -105,7 +105,7 @@ def _field(
 
 
 def at_first(key: str, value: Any) -> None:
-    """Have a field that may be emptied begin with a value, which is not its default: emptied, it stays empty."""
+    """Fill a field once, with a value that is not its default, so that it can be emptied and stays empty."""
     if value is not None and key not in st.session_state:
         st.session_state[key] = value
 

@@ -24,7 +24,7 @@ def _kind() -> learners.Kind:
 
 
 def method_titled(line: str, kind: learners.Kind = "classes") -> str:
-    """A method for people: its registered name, and the settings of its own or else its title."""
+    """Title of a method: its registered name, and its own settings or else its title."""
     try:
         method, settings = learners.read_method(line, kind)
     except CrowdError:
@@ -35,7 +35,7 @@ def method_titled(line: str, kind: learners.Kind = "classes") -> str:
 
 
 def default_words(lines: list[str]) -> dict[str, str]:
-    """Setting of the trainer -> the value unless chosen: that of the methods, else the default."""
+    """Trainer setting -> value used unless one is chosen: that of the methods, else the default."""
     brought: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
@@ -96,7 +96,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
 
 
 def _method_settings(line: str, learner: Learner, values: dict[str, Any], key: str) -> dict[str, Any]:
-    """The method's own settings; those that nobody chose show what comes along."""
+    """Form of the method's own settings; empty fields show the value that is used."""
     fields = learner.settings.model_fields
     usual = dict(learner.settings()) | _variant_settings(line)
     grey = {name: learners.value_in_words(usual[name]) for name in fields}

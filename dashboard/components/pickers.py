@@ -43,7 +43,7 @@ def several(
 
 
 def switch(label: str, key: str, *, usual: bool = False, on: str = "yes", **look: Any) -> bool:
-    """Yes or no; ``on`` stands in the address for yes where no is usual."""
+    """Switch that is off by default; the address holds ``on``, or ``no`` where it is ``usual`` on."""
     shown = state.get(key) != "no" if usual else state.get(key) == on
     st.toggle(label, **look, **state.bind(key, shown, words=("", "no") if usual else (on, "")))
     return shown

@@ -1,4 +1,4 @@
-"""Planting a crowd: who labels which tasks how, and which aggregators see through it."""
+"""Form and preview of a planted crowd, and the aggregators that recover it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL = "all workers"
 
 
 def aggregators(crowd: Labelled) -> None:
-    """Errors of aggregators, and what one of them finds beside what was planted."""
+    """Errors of aggregators, and the result of one of them beside what was planted."""
     if isinstance(crowd, RatingDataset):
         st.header("Which aggregators recover it")
         _errors(planted.rating_recovery(crowd))
@@ -110,7 +110,7 @@ def _query() -> tuple[str, ...]:
 
 
 def _crowd_of_address(dataset: str, usual: str) -> tuple[str, str, dict[str, Any]]:
-    """Line, simulator and settings that the address names; those usual for the dataset where it names none that fit."""
+    """Line, simulator and settings of the address, or the dataset's usual ones where these do not fit."""
     line = state.get("crowd") or usual
     try:
         name, settings = sandbox.read_crowd(line)
@@ -199,7 +199,7 @@ def _tasks(dataset: str, key: str) -> str:
 
 
 def _vary(fields: Mapping[str, FormField], chosen: Mapping[str, Any], key: str) -> list[str]:
-    """Settings that vary, with their values, as lines; their fields elsewhere in the form do not count."""
+    """Form for settings that vary; returns lines with their values, which replace those elsewhere in the form."""
     known = sandbox.read_vary(state.get_many("vary"))
     names = st.multiselect(
         "Vary",
@@ -256,7 +256,7 @@ MANY = 40  # crowds from which planting is refused: nobody waits for so many tra
 
 @fragment
 def planting() -> None:
-    """The form and what it would plant."""
+    """The form, and a preview of the crowd."""
     dataset = state.get("dataset")
     _presets()
     grid = st.grid(2, min_column_width=420, gap="medium")
@@ -275,7 +275,7 @@ def planting() -> None:
 
 
 def _presets() -> None:
-    """The documented tables, each by one click."""
+    """A button for each of the documented tables."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.caption(
             "Presets", width="content", help="Each fills in the form for one of the documented simulated tables."
@@ -287,7 +287,7 @@ def _presets() -> None:
 
 
 def _fill(name: str) -> None:
-    """Have the address say what a preset plants and trains."""
+    """Write a preset's crowds and trainings into the address."""
     chosen = preset(name)
     if chosen.dataset and chosen.dataset != state.get("dataset"):
         if chosen.dataset not in datasets.names():
@@ -343,7 +343,7 @@ def _preview_ratings(crowd: RatingDataset) -> None:
 
 
 def _button(dataset: str, plan: RecoveryPlan) -> None:
-    """Keep the crowds."""
+    """Button that plants the crowds, and their number."""
     n = len(plan.points()) * plan.crowds
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Plant {count(n, 'crowd')}", type="primary", icon=":material/potted_plant:", disabled=n > MANY):

@@ -1,4 +1,4 @@
-"""The page Tasks where labels are numbers: which to look at, and what the workers said about one of them."""
+"""The page Items where labels are numbers: a list of tasks, and one task with its ratings."""
 
 import streamlit as st
 
@@ -19,12 +19,12 @@ FILTERS = ("sort", "worker", "other", "column", "least", "most")
 
 
 def draw() -> None:
-    """The page: one task if the address names one, else the list."""
+    """Draw the page: one task if the address names one, else the list."""
     one() if state.get("task") else listing()
 
 
 def in_numbers(view: RatingView) -> None:
-    """Summary of the ratings, and agreement of workers; the notes of the first stand elsewhere."""
+    """Summary of the ratings without its notes, and agreement of workers."""
     file = f"{state.get('dataset')}-ratings"
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
@@ -63,7 +63,7 @@ def listed_tasks(view: RatingView) -> Exhibit:
 
 
 def one() -> None:
-    """One task: the item, its rating by the reference and by an aggregator, and what each worker said."""
+    """One task: the item, its rating by the reference and by an aggregator, and each worker's."""
     dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
     links(view, name)
     heading(as_text(name))

@@ -1,4 +1,4 @@
-"""Controls for how a file is read: one for each setting, wherever it is asked for, and the words of its button."""
+"""Controls of how a file is read, one for each setting, and the labels of buttons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels: infer the true labels in several ways, see where they differ, and take one along."""
+"""Labels: true labels inferred in several ways, where they differ, and downloads."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ PATIENCE = 1.0  # seconds in which quick fits end before anything is said of the
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     chooser()
     fits = start_fits(state.get("dataset"), shown_fits())

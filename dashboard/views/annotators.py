@@ -1,4 +1,4 @@
-"""Workers: how alike they are, how good, what each confuses, who is wrong with whom, and who acts together."""
+"""Workers: their ranking, one worker's confusions, groups and pairs that err together, distances."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def pace(view: View, name: str, speed: Exhibit) -> None:
 
 
 def behind(view: View, name: str, judged: pd.Series[Any]) -> None:
-    """Confusions, partners, times, what changes without, and the message: what the verdict rests on."""
+    """Evidence of the verdict: confusions, partners, times, the vote without the worker, and the message."""
     page = exhibits.worker_page
     grid = st.grid(2, min_column_width=380, gap="medium")
     with grid.cell():
@@ -268,7 +268,7 @@ VIEWS = {"Ranking": ranking, "One worker": worker, "Together": together, "Distan
 
 @fragment
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     VIEWS.get(state.get("view"), ranking)()
 

@@ -156,7 +156,7 @@ def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
 
 
 def recovery(runs: Runs) -> None:
-    """On simulated crowds: how near the truth the runs came."""
+    """Recovery errors of the runs, on simulated crowds."""
     dataset, view = state.get("dataset"), looked_at()
     exhibit = compare.shown(exhibits.comparison.recovery, dataset, runs, view.dataset)
     if exhibit is None:

@@ -1,4 +1,4 @@
-"""Confusions: what runs recovered of the workers, and what all of them share."""
+"""Confusions that runs recovered, of each worker and common to all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDED = {
 
 @fragment
 def draw() -> None:
-    """The pickers and what was recovered in one line and one row of matrices; the rest is folded."""
+    """Pickers, the largest confusion in one line, and one row of matrices; the rest is folded."""
     heading()
     choice = recovered.choose("worker_confusion", "No finished run has recovered confusions.")
     if choice is None:

@@ -10,7 +10,7 @@ from dashboard.components.frame import heading, page
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     st.caption("Hover over a column's name to see the same sentence.")
     show(glossary(), "glossary", file="glossary", noun="column", rows=24)

@@ -1,4 +1,4 @@
-"""Shared mistakes: the heatmap of who confuses what with what, and what lies behind each of its cells."""
+"""Shared mistakes: heatmap of confused classes, and the workers and tasks behind each cell."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def behind(view: View, true: str, given: str) -> None:
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     board()
     everything()

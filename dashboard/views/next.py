@@ -15,7 +15,7 @@ from dashboard.components.text import as_text
 
 @fragment
 def draw() -> None:
-    """Budget, capacity, who is there; how many labels each gets, and which."""
+    """Budget, capacity and available workers; the number of labels of each, and the assignments."""
     heading()
     if task := state.get("task"):
         state.put(task=None)

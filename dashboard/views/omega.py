@@ -1,4 +1,4 @@
-"""Noise source: which labels a run attributes to the confusion that all workers share, and which to their own."""
+"""Noise source: the share of each label that a run attributes to the common confusion, not the worker's own."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def glance() -> None:
 
 @fragment
 def glance_at_ratings() -> None:
-    """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
+    """Biases, summary and agreement of ratings, and links to their pages."""
     from dashboard.components import rated_tasks  # as above
 
     view = looked_at()
@@ -82,7 +82,7 @@ def glance_at_ratings() -> None:
 
 
 def metrics() -> tuple[str, ...]:
-    """The numbers everyone asks for first; returns what was noticed while reading."""
+    """Basic numbers of the dataset; returns its notes."""
     exhibit = exhibits.overview.overview(looked_at())
     facts = dict(zip(exhibit.table["what"], exhibit.table["value"], strict=True))
     counts = {"Tasks labelled": "tasks labelled", "Workers": "workers", "Annotations": "annotations"}
@@ -206,7 +206,7 @@ def board() -> None:
 
 
 def guideline(view: View) -> None:
-    """The mistakes that more workers share than chance explains, each with a link to what is behind it."""
+    """Mistakes that more workers share than chance explains, each with a link to its evidence."""
     exhibit = exhibits.verdicts.mistakes_in_words(view)
     shared = exhibit.table[exhibit.table["shared"]]
     _title("Guideline to fix", len(shared))
@@ -220,7 +220,7 @@ def guideline(view: View) -> None:
 
 
 def to_look_at(table: pd.DataFrame, urgent: pd.DataFrame, hidden: bool) -> None:
-    """The workers about whom something is to be done."""
+    """Workers whose verdict calls for action."""
     _title("Workers to look at", len(urgent))
     if not len(urgent):
         no_fault(int((table["verdict"] == "underpowered").sum()), len(table))
@@ -234,7 +234,7 @@ def to_look_at(table: pd.DataFrame, urgent: pd.DataFrame, hidden: bool) -> None:
 
 
 def again(table: pd.DataFrame) -> None:
-    """The items whose label is not to be relied on, and the ways to review them."""
+    """Items with a doubtful label, and links to review them."""
     doubtful = table[table["verdict"] != "fine"]
     _title("Items to look at", len(doubtful))
     for _, row in doubtful.head(FEW).iterrows():
@@ -283,7 +283,7 @@ def thresholds() -> dict[str, float]:
 
 
 def no_fault(unknown: int, workers: int) -> None:
-    """Nothing to do about any worker; that is no praise of those whose labels do not tell."""
+    """Tell that no worker is at fault, without praise where the labels are too few to tell."""
     if unknown == workers:
         st.info("These labels do not tell how good any worker is.", icon=":material/help:")
         return
@@ -299,7 +299,7 @@ def how_many(table: pd.DataFrame, of: str) -> None:
 
 
 def take_along(view: View, limits: dict[str, float]) -> None:
-    """One CSV of all actions."""
+    """Download of all actions as one CSV."""
     file = f"{state.get('dataset')}-actions-{view.reference}.csv"
     look = {"type": "primary", "icon": ":material/checklist:", "key": "actions"}
     download("Actions (CSV)", lambda: csv_bytes(exhibits.verdicts.actions(view, *limits.values()).table), file, **look)

@@ -1,4 +1,4 @@
-"""Panel: how many votes the judges count as, whose errors go together, and who can go."""
+"""Panel: effective number of the judges' votes, errors in common, and judges that can be dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratings: crowds whose labels are numbers; who is off by how much, and what the crowd has in common."""
+"""Ratings: bias of each worker, errors in common, the crowd's shared bias, and true ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report: take along what was chosen, as one page and as a folder."""
+"""Report: download of the chosen parts, as one page and as a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY = 0.5  # seconds between looks at what is being made
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     dataset, reference = state.get("dataset"), state.get("reference")
     heading(as_text(dataset_title(dataset)))
     st.caption("A page to read offline, print or save as PDF; or a folder with it, all tables (CSV) and figures (SVG).")
@@ -41,7 +41,7 @@ def draw() -> None:
 
 
 def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
-    """The two downloads, and how far the second is."""
+    """The two downloads, and the progress of the second."""
     folder = st.session_state.setdefault("report-folder", report.Archiving())
     with st.container(horizontal=True, vertical_alignment="center"):
         page = lambda: to_html(report.report(dataset, runs, parts, reference, show_names))  # noqa: E731

@@ -1,4 +1,4 @@
-"""Reproduction: the papers' numbers beside ours, and why they differ."""
+"""Reproduction: the papers' numbers beside ours, with reasons for differences."""
 
 from __future__ import annotations
 

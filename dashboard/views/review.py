@@ -146,7 +146,7 @@ def _candidates(view: View, task: str, label: str, reference: str) -> list[str]:
 
 
 def _mark(dataset: str, task: str, truth: str | None, worker: str, comment: str) -> None:
-    """Keep a mark in the name of whoever is signed in; this session can take it back."""
+    """Keep a mark in the name of the visitor; this session can take it back."""
     mark = add_mark(opening.dataset(dataset), task, truth, worker=worker, comment=comment, by=owner())
     _session_marks(dataset).append(mark.id)
 
@@ -198,7 +198,7 @@ def take_marks() -> None:
 
 
 def _read(dataset: str, file: str, content: bytes) -> TakenMarks:
-    """Marks of an uploaded CSV; whoever uploads it has marked where the file does not say who."""
+    """Marks of an uploaded CSV, by the uploader where the file names nobody."""
     taken = marks_of_file(opening.dataset(dataset), file, content)
     return replace(taken, marks=tuple(replace(mark, by=mark.by or owner()) for mark in taken.marks))
 

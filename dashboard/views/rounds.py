@@ -1,4 +1,4 @@
-"""Two rounds: what got better, which mistakes came or went, who changed, and is it more than noise."""
+"""Two rounds: changes of measures, mistakes and workers, and whether they are more than noise."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def columns(view: View) -> list[str]:
 
 
 def _values(view: View, by: str | None) -> list[str]:
-    """The values of a column of names, of which one must be said to be the second round; none where one is clear."""
+    """Values of a column of names among which the second round must be chosen; none where it is clear."""
     extra = view.dataset.extra
     if extra is None or by not in extra or extra[by].dtype.kind in "iufM" or extra[by].nunique() < 3:
         return []

@@ -49,7 +49,7 @@ def training() -> None:
 
 
 def _crowds() -> list[str]:
-    """The planted crowds that this is about, with their files."""
+    """Picker of planted crowds, with their files."""
     known = sandbox.planted_before()
     chosen = _chosen(known)
     if gone := len(state.get_many("planted")) - len(chosen):
@@ -100,7 +100,7 @@ def results() -> None:
 
 @fragment
 def _recovered() -> None:
-    """The table and its figure, and where each run is seen beside the truth."""
+    """Figure and table of recovery errors, and links to pages that show runs beside the truth."""
     names = _chosen(sandbox.planted_before())
     with st.spinner("Comparing with the truth …"):
         exhibit = sandbox.errors(names)
@@ -117,7 +117,7 @@ def _recovered() -> None:
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     planting()
     st.caption(

@@ -1,4 +1,4 @@
-"""Spans: who finds the entities of a crowd that tags tokens, and how workers err on them."""
+"""Spans of a crowd that tags tokens: F1 and kinds of errors of each worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboard.components.frame import heading, page
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     view = looked_at()
     scores = mistakes.span_scores(view)

@@ -1,4 +1,4 @@
-"""Tasks: the items to look at, and what the workers said about one of them."""
+"""Items: a list of tasks, and one task with its labels."""
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ FILTERS = ("show", "true", "given", "worker")
 
 
 def draw() -> None:
-    """The page: one task if the address names one, else the list."""
+    """Draw the page: one task if the address names one, else the list."""
     one() if state.get("task") else listing()
 
 
@@ -93,7 +93,7 @@ def one() -> None:
 
 
 def links(view: View) -> None:
-    """Back to where the task came from: the cell of the heatmap, the list; and to the sentences beside a token's."""
+    """Links back to the list and the heatmap's cell, and to the sentences beside a token's."""
     true, given = state.get("true"), state.get("given")
     chosen = {key: state.get(key) for key in FILTERS}
     with st.container(horizontal=True):

@@ -1,4 +1,4 @@
-"""Runs: learn from a crowd in the background, watch it, and tick what other pages show."""
+"""Runs: training in the background, its progress, and the choice of runs for other pages."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def search_form() -> None:
 
 
 def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range | Choice] | None:
-    """Makes the bounds, or the values to choose from; it refuses what cannot be."""
+    """Form for a setting's bounds or choices; returns a function that makes them, and refuses impossible ones."""
     label, key = learners.setting_title(name, line.split()[0]), f"search-{line}-{name}"
     if isinstance(field, runs.Choice):
         values = st.multiselect(label, field.values, list(field.values), key=key, **KEPT)
@@ -130,7 +130,7 @@ FILTERS = {"datasets": "Dataset", "method": "Method", "states": "State", "tags":
 
 
 def board(listed: list[Run]) -> list[Run]:
-    """Draw the filters and the table of runs; returns those that are ticked, else what goes on or came last."""
+    """Draw the filters and the table of runs; returns those that are ticked, else the live or newest ones."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         matches = _filtered(listed)
         _show_count(matches)
@@ -141,7 +141,7 @@ def board(listed: list[Run]) -> list[Run]:
 
 
 def _default_runs(matches: Sequence[Run]) -> list[Run]:
-    """The runs of the dataset that are live or were started last: what is shown while none is ticked."""
+    """Runs of the dataset that are live or were started last, shown while none is ticked."""
     here = own(matches, state.get("dataset"))
     newest = here[0].spec.group if here else ""
     return [run for run in here if not run.has_ended or (run.spec.group == newest and newest)][:SHOWN][::-1] or here[:1]
@@ -325,7 +325,7 @@ def _make(dataset: str, kind: str, accept: bool, model: str) -> None:
 
 
 def draw() -> None:
-    """The page."""
+    """Draw the page."""
     heading()
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
