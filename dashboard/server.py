@@ -99,7 +99,7 @@ def _warm() -> None:
 
 @asynccontextmanager
 async def _running(_: st.App) -> AsyncIterator[None]:
-    """Show the app to whoever has started it at a desk; say in the end what its memory was used for."""
+    """Open a browser unless headless; print the size of the cache at the end."""
     threading.Thread(target=_warm, daemon=True).start()
     if not config.get_option("server.headless"):
         url = f"http://{config.get_option('server.address')}:{config.get_option('server.port')}"

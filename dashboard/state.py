@@ -18,7 +18,7 @@ from crowdcore.exhibits import between
 
 
 def _limits(begin: str) -> tuple[str, ...]:
-    """Fields of a filter by number; see `components.limits`."""
+    """Fields of a filter by number; see `limited`."""
     return (f"{begin}column", f"{begin}least", f"{begin}most")
 
 

@@ -226,7 +226,7 @@ _FORM = {
 
 
 def otherwise(known: Known, mapping: dict[str, Any], codes: Collection[str] = ()) -> None:
-    """Everything that can be read otherwise, folded.
+    """All controls of how the file is read, folded.
 
     Args:
         known: what there is to choose from.
@@ -269,7 +269,7 @@ def choose_kind(mapping: dict[str, Any], kind: str) -> None:
 
 
 def ask_scale(path: str, mapping: dict[str, Any], rated: RatingValues) -> bool:
-    """Lowest and highest rating, or the words from low to high; whether they are known now."""
+    """Ask for the lowest and highest rating, or the words in order; return whether they are known now."""
     if rated.low is None:
         _ask_words(path, mapping, rated.words)
         return len(mapping.get("levels", ())) > 1

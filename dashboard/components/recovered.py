@@ -53,7 +53,7 @@ class Choice(NamedTuple):
 
 
 def choose(part: str, without: str) -> Choice | None:
-    """The pickers of what recovers a part; None where there is nothing to show, which has been said.
+    """Draw the pickers of runs that recover a part; where there are none, tell why and return None.
 
     Args:
         part: of a run, `omega` or `worker_confusion`.
@@ -211,7 +211,7 @@ def strip(choice: Choice, workers: list[str], shown: str) -> None:
 
 
 def _without_bar(exhibit: Exhibit) -> Exhibit:
-    """The matrix without its colour bar: its numbers say as much, and there is room for them."""
+    """The matrix without its colour bar, which its numbers replace."""
     from crowdcore.figures.theme import copied
 
     assert exhibit.figure is not None
@@ -305,7 +305,7 @@ def sources(choice: Choice) -> None:
 
 
 def tasks(view: RunView, number: int, name: str, marked: tuple[int, int] | None) -> None:
-    """From the chosen cell to the tasks behind it."""
+    """Link from the chosen cell to its tasks."""
     if marked is None:
         st.caption("Click a cell to see the tasks behind it.")
         return
@@ -360,7 +360,7 @@ def contradicted(choice: Choice) -> None:
 
 
 def explained() -> None:
-    """A run, and how much of the mistakes in the labels it takes for shared."""
+    """Picker of a run, and the mistakes in the labels that it attributes to the common confusion."""
     able = {run.id for run in _runs(("worker_confusion", "common_confusion"))}
     run = pick_run(
         only=lambda run: run.id in able,

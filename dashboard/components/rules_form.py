@@ -83,7 +83,7 @@ def _fields(names: list[str], values: dict[str, Any]) -> None:
 
 
 def _take() -> None:
-    """Keep what the fields show in the address."""
+    """Write the fields into the address."""
     shown = {name: st.session_state[KEY.format(name)] for name in FIELDS}
     state.put(rules=spell_rules(shown))
 

@@ -1,4 +1,4 @@
-"""The runs of a dataset, live: how far each is, and searches."""
+"""The runs of a dataset with their live progress, and searches."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _engine(dataset: str) -> None:
 
 
 def row(run: Run, on: str = "") -> None:
-    """One run: what, ``on`` which of several crowds, how far, and the buttons that fit its state."""
+    """One run: its settings, ``on`` which of several crowds, its progress, and buttons for its state."""
     with (
         st.container(key=f"run-{run.id}", gap="xxsmall"),
         st.container(horizontal=True, vertical_alignment="center", gap="small"),

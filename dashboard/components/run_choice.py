@@ -24,7 +24,7 @@ SUGGESTED = 6  # runs that are shown while nobody has chosen
 
 
 def pick_runs(optional: bool = False) -> list[Run]:
-    """Draw the picker of the runs that are ticked, or say what to do where there is nothing to pick.
+    """Draw the picker of the runs that are ticked, or tell how to get runs.
 
     Args:
         optional: say nothing where there is nothing to pick.
@@ -73,7 +73,7 @@ def pick_run(only: Callable[[Run], bool], rather: Callable[[Run], bool], without
 
 
 def _offered(only: Callable[[Run], bool], without: str, optional: bool = False) -> dict[str, Run]:
-    """Runs that can be picked, by id, newest first; what to do where there are none is said unless optional."""
+    """Runs that can be picked, by id, newest first; where there are none, tell how to get them unless optional."""
     dataset = state.get("dataset")
     finished = [run for run in runs_of(dataset) if readable(run, dataset)]
     offered = {run.id: run for run in finished if only(run)}
@@ -146,7 +146,7 @@ def run_settings(run: Run) -> str:
 
 
 def run_label(run: Run) -> str:
-    """A run for people: its name, method, what differs from its defaults, seeds, when; other runs never change it."""
+    """Label of a run: name, method, settings other than defaults, seeds, time; other runs never change it."""
     n = len(run.spec.seeds)
     words = [*([run.name] if run.name else []), run_settings(run), f"{n} seed{'s' if n != 1 else ''}"]
     return " · ".join([*words, *([when(run.created)] if run.created else [])])
@@ -164,7 +164,7 @@ def run_labels(listed: Sequence[Run]) -> dict[str, str]:
 
 
 def run_names(shown: Sequence[Run]) -> dict[str, str]:
-    """Id -> what tells each of these runs from the others, as short as can be."""
+    """Id -> shortest name that tells the run from the others."""
     names = runs.short_names(shown, settings_in_words)
     times = Counter(names.values())
     return {run_id: name if times[name] == 1 else f"{name} · {run_id[:8]}" for run_id, name in names.items()}

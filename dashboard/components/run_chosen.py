@@ -84,7 +84,7 @@ def _show_outcome(run: Run) -> None:
 
 
 def _links(chosen: Sequence[Run]) -> None:
-    """To Compare, and to runs of other datasets; one of each for every dataset."""
+    """Links to Compare and to the runs of each dataset."""
     places: dict[str, list[str]] = {}
     for run in chosen:
         ids = places.setdefault(app_dataset(run), [])
@@ -148,7 +148,7 @@ def _marks(run: Run) -> None:
 
 
 def _field(draw: Callable[..., Any], label: str, key: str, value: object, **options: Any) -> None:
-    """A widget that starts with what the record says, and anew when the record changes."""
+    """A widget that shows the recorded value, again whenever the record changes."""
     if st.session_state.get(f"{key}-known") != value:
         st.session_state[key] = st.session_state[f"{key}-known"] = value
     draw(label, key=key, **options)
@@ -217,7 +217,7 @@ def _test_scores(run: Run) -> str:
 
 
 def _refill_form(run: Run) -> None:
-    """Fill the form with what it was asked."""
+    """Button that fills the form with the run's settings."""
     if run.spec.search is None and st.button(
         "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
     ):

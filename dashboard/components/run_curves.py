@@ -91,7 +91,7 @@ AXES = {"log_epochs": "Log epochs", "log_values": "Log values", "all_values": "W
 
 
 def _choice(offered: Mapping[str, str]) -> tuple[list[str], int, list[str]]:
-    """The widgets: which metrics, by default the first; epochs that a smooth line takes the mean of; which `AXES`."""
+    """Pickers of metrics (by default the first), of the epochs that are averaged, and of `AXES`."""
     metrics = [name for name in state.get_many("metric") if name in offered] or list(offered)[:1]
     axes = [axis for axis in state.get_many("axes") if axis in AXES]
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -151,7 +151,7 @@ def _shares(frame: pd.DataFrame) -> set[str]:
 
 
 def numbers(cells: Iterable[tuple[str, str, str | None]], width: int = 150, columns: int = 0) -> None:
-    """Draw them.
+    """Draw numbers in boxes.
 
     Args:
         cells: label, value and what is shown when it is pointed at, of each.

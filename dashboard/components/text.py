@@ -1,4 +1,4 @@
-"""Text that came from data, shown as the text it is."""
+"""Texts and numbers as pages show them; texts from data are shown literally."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ SEEDS_HELP = (
 
 
 def prefill(draft: Draft) -> None:
-    """Have the form show this draft from the next run of the page on."""
+    """Fill the form with this draft, from the next run of the page on."""
     st.session_state["train-trusted"] = draft["training"].get("backbone", "")
     st.session_state.setdefault("train-open", {})[state.get("dataset")] = True
     st.session_state.pop("train-shown", None)
@@ -136,7 +136,7 @@ FRONT = {
 
 
 def _front() -> None:
-    """Tick the methods in front; each ticked one is in the list of all, where its settings are."""
+    """Checkboxes of the methods in front; a ticked one is in the list of all, with its settings."""
 
     def turned(name: str) -> None:
         others = [line for line in st.session_state["train-methods"] if line.split()[0] != name]

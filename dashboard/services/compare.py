@@ -1,4 +1,4 @@
-"""Training runs side by side: their results under names, other runs to draw with them, and exhibits kept."""
+"""Results of training runs under names, runs that can be drawn with them, and cached exhibits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def compared(name: str, runs: Runs) -> dict[str, Any]:
-    """Results by the names that people gave the runs, else by what tells each from the others; in the order chosen.
+    """Results by the runs' names, else by what tells each from the others; in the order chosen.
 
     They are of the kind that the dataset's labels are: `TrainingResult` or `RatingsResult`.
     """

@@ -45,7 +45,7 @@ def references(name: str, chosen: str = "") -> list[str]:
 
 
 def offer(name: str, fit: str) -> None:
-    """Have `references` list this fit of an aggregator, or run, from now on, for this session."""
+    """Add a fit of an aggregator, or a run, to this session's `references`."""
     st.session_state.setdefault("offered", {}).setdefault(name, []).append(fit)
 
 
@@ -57,7 +57,7 @@ def other_names(name: str, hidden: bool) -> dict[str, str]:
 
 
 def reference(of: str | CrowdDataset, which: str) -> Reference:
-    """A reference, fitted once; of a run, what it has come to by now."""
+    """A reference, fitted once; of a run, its latest result."""
     opened = dataset(of) if isinstance(of, str) else of
     if which.startswith(RUN):
         run_id = which.removeprefix(RUN)
@@ -71,7 +71,7 @@ def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
 
 
 def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> View[Any, Any]:
-    """A dataset with what is taken for the truth; exhibits show it."""
+    """View of a dataset with its reference, for exhibits."""
     opened = labelled(name)
     truth = which if opened.kind.numeric else reference(name, which)
     return make_view(opened, truth, hidden=hidden, columns=columns)

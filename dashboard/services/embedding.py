@@ -1,4 +1,4 @@
-"""Features for datasets that have texts, images or sounds: what can be made, how long it takes, and making it."""
+"""Features from texts, images or sounds: possible kinds, time, and making them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def embedding_kinds(name: str) -> list[str]:
 
 
 def embedding_seconds(name: str, kind: str, model: str = "") -> float | None:
-    """About how long a kind takes, by one of `sentence_models`; None where a trial tells nothing."""
+    """Estimated seconds for a kind, with one of `sentence_models`; None where a trial cannot tell."""
     fingerprint = dataset(name).fingerprint
     usual = _plan(name, fingerprint, "auto")
     seconds: float | None = (usual if usual["kind"] == kind else _plan(name, fingerprint, kind, model))["seconds"]
@@ -46,7 +46,7 @@ def _plan(name: str, fingerprint: str, kind: str, model: str = "") -> dict[str, 
 
 
 def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
-    """Give a dataset features; an upload gets them itself, of another dataset a copy in the workspace does.
+    """Make features of a dataset, in place for an upload, else in a copy in the workspace.
 
     Args:
         name: the dataset.

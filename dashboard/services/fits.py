@@ -1,4 +1,4 @@
-"""Fits of aggregators, one after another, out of the way; `crowdcore.exhibits.fits` names and keeps them."""
+"""Background fits of aggregators, one after another; `crowdcore.exhibits.fits` names and keeps them."""
 
 import tempfile
 import time
@@ -17,7 +17,7 @@ from dashboard.services.opening import dataset
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    """A fit takes all cores, and alone its time means something."""
+    """One queue: a fit takes all cores, and its time would mean nothing beside others."""
     return Jobs("fit")
 
 
@@ -28,13 +28,13 @@ def _fit(opened: CrowdDataset, name: str) -> None:
 
 
 def start_fits(of: str, names: Iterable[str], again: bool = False) -> dict[str, Job]:
-    """See to it that these fits of a dataset are run; returns how far each is."""
+    """Queue those fits of a dataset that are new; returns the state of each."""
     opened = dataset(of)
     return {name: _jobs().submit((opened.fingerprint, name), partial(_fit, opened, name), again) for name in names}
 
 
 def wait_for(fits: Iterable[Job], seconds: float) -> None:
-    """Wait until all stand still, but no longer than that."""
+    """Wait until all have ended, at most that long."""
     end = time.monotonic() + seconds
     for fit in fits:
         fit.ended.wait(max(0.0, end - time.monotonic()))

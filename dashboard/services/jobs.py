@@ -1,4 +1,4 @@
-"""Jobs beside the app, one after another on a thread of their own, and how far each is.
+"""Queue of background jobs on a thread of its own, and the state of each.
 
 A thread and not an executor's: those are waited for at exit, and the app would outlive its SIGTERM by a job.
 """
@@ -43,7 +43,7 @@ class Job:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def run(self, what: str) -> None:
-        """Do it; faults are logged."""
+        """Run the job; faults are logged."""
         self.began, self.state = time.monotonic(), "running"
         try:
             self.result, self.state = self.work(), "done"
@@ -73,7 +73,7 @@ class Jobs:
         threading.Thread(target=self._serve, daemon=True, name=f"{what}s").start()
 
     def submit(self, key: Hashable, work: Callable[[], Any], again: bool = False) -> Job:
-        """The job of that key, queued if it is new (or failed, and is to be tried again)."""
+        """Return the job of that key, queued if it is new (or failed, and is tried again)."""
         with self._changed:
             job = self._jobs.get(key)
             if job is None or (again and job.state == "failed"):

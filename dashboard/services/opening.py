@@ -1,4 +1,4 @@
-"""Opened datasets, kept between reruns and sessions, and how new a run's files are."""
+"""Opened datasets, kept between reruns and sessions, and the age of a run's files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _open_folder(folder: Path, stamp: int) -> Labelled:
 
 
 def fitting(dataset: T) -> T:
-    """The dataset, if the tables that pages make of it fit into memory; without gold they begin with a model.
+    """Return the dataset if its pages' tables fit into memory; without gold these begin with a model.
 
     Raises:
         CrowdError: they do not fit.

@@ -1,4 +1,4 @@
-"""Reports of a dataset and its runs, made when they are asked for."""
+"""Reports of a dataset and its runs, made on demand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Names = tuple[str, ...]
 
 
 def parts(name: str, with_runs: bool) -> dict[str, str]:
-    """Part -> title, of those that this dataset, and runs on it, may have something for."""
+    """Part -> title, of those that apply to this dataset and runs on it."""
     from crowdcore.runs.report import parts_of
 
     available = parts_of(labelled(name), with_runs)
@@ -33,7 +33,7 @@ def parts(name: str, with_runs: bool) -> dict[str, str]:
 
 
 def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> Report:
-    """Put a report together; it is kept.
+    """Build a report; cached.
 
     Args:
         name: of the dataset.
@@ -65,7 +65,7 @@ def _report(
 
 @dataclass
 class Archiving:
-    """The ZIP of a session, and how far it is.
+    """The ZIP of a session, and its progress.
 
     Attributes:
         making: how many are being made; a second click makes a second one.
@@ -105,7 +105,7 @@ class Archiving:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds left, as far as one can say."""
+        """Estimated seconds left; None while unknown."""
         return max(self.until - time.monotonic(), 0.0) if self.until else None
 
 

@@ -72,12 +72,12 @@ def trials(name: str, search: str) -> list[Run]:
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
 def live_runs() -> tuple[Run, ...]:
-    """All that run or wait in this workspace, whatever their dataset; about a second old."""
+    """Running and queued runs of this workspace, on any dataset; about a second old."""
     return tuple(runs.list_runs(states=("queued", "running")))
 
 
 def forget() -> None:
-    """Look again at once: something was started, stopped or changed."""
+    """Drop what was read of the record, after a change."""
     _list_runs.clear()
     live_runs.clear()
 
@@ -140,7 +140,7 @@ P = ParamSpec("P")
 
 
 def act(action: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> None:
-    """Do something to runs; pages look at the record anew after it."""
+    """Call an action on runs, and have pages read the record anew."""
     action(*arguments, **named)
     forget()
 
@@ -151,7 +151,7 @@ def is_stopping(run_id: str) -> bool:
 
 
 def put(run_id: str, *, first: bool) -> None:
-    """Let a queued run go before all others, or after them."""
+    """Move a queued run before all others, or after them."""
     waiting = [run.spec.priority for run in live_runs() if run.state == "queued"]
     runs.set_priority(run_id, max(waiting, default=0) + 1 if first else min(waiting, default=0) - 1)
 

@@ -1,4 +1,4 @@
-"""Drafts of trainings, as the page Train holds and addresses spell them: what they will take, starting them, searches.
+"""Drafts of trainings, their spelling in addresses, their time and memory, and starting them and searches.
 
 A trial for an estimate may take some seconds, so it runs in a process of its own, beside the app.
 """
@@ -74,7 +74,7 @@ def start(name: str, draft: Draft) -> list[str]:
 
 
 def draft_of(name: str, spec: RunSpec) -> Draft:
-    """The draft that starts a run on a dataset once more."""
+    """Draft that starts a run on a dataset again."""
     own = learners.about_method(spec.method, kind(name)).settings.model_fields
     network = _NETWORK if _NETWORK["backbone"] in learners.backbones(labelled(name)) else {}
     settings = drop_retired(spec.settings, own)
@@ -87,7 +87,7 @@ def draft_of(name: str, spec: RunSpec) -> Draft:
 
 
 def draft_of_preset(preset: str) -> tuple[Draft, str]:
-    """The draft that starts all runs of a preset, and in what they may differ from the published table.
+    """Draft that starts all runs of a preset, and how they may differ from the published table.
 
     Raises:
         SettingError: no such preset.
@@ -160,7 +160,7 @@ def refused(name: str, draft: Draft) -> str:
 
 
 def estimate(name: str, draft: Draft) -> list[Estimate] | None:
-    """Time and memory of each run of a draft; None while that is being found out.
+    """Time and memory of each run of a draft; None while that is being measured.
 
     Raises:
         CrowdError: the settings or the dataset are refused, as the run itself would be.

@@ -34,12 +34,12 @@ LONGEST = 100  # characters of a title
 
 
 def list_uploads() -> list[Upload]:
-    """The uploads of whoever is signed in (of all, where nobody has to), the newest first."""
+    """Uploads of the visitor (of all, where nobody signs in), the newest first."""
     return catalogue.list_uploads(owner())
 
 
 def owner() -> str:
-    """The address of whoever is signed in, empty where nobody has to."""
+    """E-mail address of the visitor, empty where nobody signs in."""
     return str(st.user.to_dict().get("email") or "")
 
 
@@ -53,14 +53,14 @@ def free_title(title: str) -> str:
 
 
 def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any], notes: tuple[str, ...]) -> None:
-    """Note what a dataset came from, how it was read, and what was noticed then."""
+    """Write a dataset's origin, reading settings and notes beside it."""
     size = note_of(workspace() / "uploads" / file).get("size", 0) if file else 0
     note = {"name": name, "file": file, "size": size, "mapping": dict(mapping), "notes": notes}
     write_json(folder / NOTE, note | {"when": kept.now(), "owner": owner()})
 
 
 def rename_upload(upload: Upload, name: str) -> None:
-    """Call an upload something else; its address stays.
+    """Rename an upload; its address stays.
 
     Raises:
         SettingError: no name, a long one, or that of another dataset.
@@ -205,7 +205,7 @@ def worker_columns(read: Import) -> tuple[str, ...]:
 
 @st.cache_data(show_spinner=False, max_entries=8)
 def decoded(path: str) -> dict[str, tuple[str, ...]]:
-    """Encoding -> a few words of a stored text with other letters than a to z, in each that can hold its beginning."""
+    """Encodings that can decode the beginning of a text -> a few words with letters other than a to z."""
     file = Path(path)
     if not file.is_file():
         return dict.fromkeys(_ENCODINGS, ())
@@ -229,7 +229,7 @@ def _with_media(_examined: Import, path: str, mapping: Mapped) -> Import:
 
 
 def accept(examined: Import, path: str = "", mapping: Mapped = ()) -> str:
-    """Take a file in, with all that is dropped or merged; it becomes a dataset of the workspace.
+    """Import a file with all that is dropped or merged, as a dataset of the workspace.
 
     Args:
         examined: what `examine` found.
