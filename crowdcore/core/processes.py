@@ -69,7 +69,7 @@ def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> su
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment, "PYTHONPATH": import_path()},
             start_new_session=True,
-            umask=0o077,  # what it writes is for its user alone
+            umask=0o077,  # its files are private
         )
     threading.Thread(target=process.wait, name=f"reaper of {module}", daemon=True).start()
     return process

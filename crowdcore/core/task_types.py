@@ -17,7 +17,7 @@ from crowdcore.core.types import FloatArray, IntArray
 
 _MOST = 1e250  # of a product of hints
 _IN_ONE = 16  # chances, of at least 1e-6, that are multiplied before they are scaled
-_RAREST, _SHOWN = 0.001, 0.06  # least chance of being wrong alike, and of what n labels can show: _SHOWN / n
+_RAREST, _SHOWN = 0.001, 0.06  # least chance of being wrong alike; least that n labels can show: _SHOWN / n
 
 
 @compiled

@@ -109,7 +109,7 @@ def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
     move = np.concatenate([labels[:1], labels[:-1]]).astype(np.int32, copy=False)  # the tag before
     move[dataset.tokens.start[:-1]] = -1
     move *= len(scheme.type)
-    move += labels  # where it stands in the table of moves
+    move += labels  # index into the table of moves
     begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)
     invalid = np.flatnonzero((labels >= 0) & gather(scheme.invalid.ravel(), move))
     changed = labels.copy()

@@ -39,17 +39,17 @@ def about_time(name: str) -> bool:
     return bool((_POINTS | _SPANS) & {*_words(name)}) or _words(name)[1:][-1:] == ["at"]
 
 
-def tells_time(name: str) -> bool:
+def names_time(name: str) -> bool:
     """Return whether a column's name says that it holds points in time.
 
     Examples:
-        >>> [tells_time(name) for name in ("created_at", "submitTime", "time_spent", "label")]
+        >>> [names_time(name) for name in ("created_at", "submitTime", "time_spent", "label")]
         [True, True, False, False]
     """
     return about_time(name) and not _OF_A_SPAN & {*_words(name)}
 
 
-def says_when_done(name: str) -> bool:
+def names_completion(name: str) -> bool:
     """Return whether a column's name says when a label was finished, rather than when a task was created."""
     words = {*_words(name)}
     return bool(_DONE & words) or any(word.startswith(("annotat", "answer", "label")) for word in words)

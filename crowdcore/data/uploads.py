@@ -16,7 +16,7 @@ from typing import BinaryIO
 from crowdcore.core.files import replacing, workspace, write_json
 from crowdcore.data.catalogue import NOTE, Upload, note_of, upload_folder, upload_notes
 
-_CONTENT, _UNPACKED = "content", "unpacked"  # folders beside the note of an upload: the file, and what a ZIP holds
+_CONTENT, _UNPACKED = "content", "unpacked"  # folders beside the note of an upload: the file, and the content of a ZIP
 _NAME, _SUFFIX = 100, 16  # bytes of a stored file's name, and letters of its ending
 _CHUNK = 1 << 20
 

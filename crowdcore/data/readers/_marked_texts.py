@@ -149,7 +149,7 @@ class MarkedTexts(Answers):
         release_memory()  # of what their names were made of
         kinds = sorted(self.types)
         classes = ("O", *(f"{part}-{kind}" for kind in kinds for part in "BI"))
-        code = np.zeros(2 * len(kinds) + 2, np.int32)  # of a tag, the last one: none
+        code = np.zeros(2 * len(kinds) + 2, np.int32)  # code of each tag; the last is none
         for rank, kind in enumerate(kinds):
             code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
         code[-1] = -1

@@ -161,7 +161,7 @@ def read_verdicts(
     return answers.raw(form, findings=[*findings, *left_out, *other, *alone, *unknown], **more)
 
 
-def is_asked(verdict: Verdict) -> bool:
+def has_question(verdict: Verdict) -> bool:
     """Return whether a verdict has a question; an output that was not judged has none."""
     return bool(verdict.question) or text_of(verdict.label) is not None or isinstance(verdict.label, list)
 
@@ -192,13 +192,13 @@ def ordered(words: Collection[str], settings: ReadSettings, ask: bool = True) ->
 def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
     """The verdicts on one question, and findings on the others."""
     judges: dict[str, set[str | None]] = {}
-    for verdict in filter(is_asked, given):
+    for verdict in filter(has_question, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
     names = [*judges]
     _check_question(settings, names)
     if len(names) < 2:
         return given, []
-    sizes = Counter(verdict.question for verdict in filter(is_asked, given))
+    sizes = Counter(verdict.question for verdict in filter(has_question, given))
     chosen = settings.question or max(names, key=lambda name: (len(judges[name]), sizes[name]))
     left = sizes.total() - sizes[chosen]
     answered = settings.question is not None
@@ -207,7 +207,7 @@ def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Ve
     level: Level = "note" if answered else "question"
     code, shown = "other-questions" if answered else "several-questions", tuple(names[:5])
     finding = Finding(code, level, sentence, left, examples=shown, left_out=left, remedies=remedies)
-    return [verdict for verdict in given if verdict.question == chosen or not is_asked(verdict)], [finding]
+    return [verdict for verdict in given if verdict.question == chosen or not has_question(verdict)], [finding]
 
 
 def _check_question(settings: ReadSettings, names: Sequence[str]) -> None:
@@ -224,12 +224,12 @@ def _language(word: str) -> str:
 
 def _one_language(given: list[Verdict]) -> tuple[list[Verdict], list[Finding]]:
     """The verdicts of judges who share words; judges who only use others are left out, with a question about it."""
-    spoken: dict[str | None, set[str]] = {}
+    vocabulary: dict[str | None, set[str]] = {}
     for verdict in given:
         if word := text_of(verdict.label):
-            spoken.setdefault(verdict.judge, set()).add(_language(word))
+            vocabulary.setdefault(verdict.judge, set()).add(_language(word))
     groups: list[tuple[set[str | None], set[str]]] = []
-    for judge, words in spoken.items():
+    for judge, words in vocabulary.items():
         joined = [group for group in groups if group[1] & words]
         groups = [group for group in groups if not group[1] & words]
         groups.append(({judge}.union(*(g[0] for g in joined)), words.union(*(g[1] for g in joined))))
@@ -237,7 +237,7 @@ def _one_language(given: list[Verdict]) -> tuple[list[Verdict], list[Finding]]:
         return given, []
     sizes = Counter(verdict.judge for verdict in given)
     kept = max(groups, key=lambda group: (len(group[0]), sum(sizes[judge] for judge in group[0])))[0]
-    others = [judge for judge in spoken if judge not in kept]
+    others = [judge for judge in vocabulary if judge not in kept]
     left = sum(sizes[judge] for judge in others)
     sentence = (
         f"{plural(len(others), 'judge')} without a verdict in common with the others left out: "
@@ -245,7 +245,7 @@ def _one_language(given: list[Verdict]) -> tuple[list[Verdict], list[Finding]]:
     )
     remedy = "Read them alone, or write all verdicts in the same words."
     finding = Finding("other-words", "question", sentence, left, left_out=left, remedy=remedy)
-    return [verdict for verdict in given if verdict.judge in kept or verdict.judge not in spoken], [finding]
+    return [verdict for verdict in given if verdict.judge in kept or verdict.judge not in vocabulary], [finding]
 
 
 def _alone(judges: set[str | None], what: str) -> list[Finding]:

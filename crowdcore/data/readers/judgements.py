@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from crowdcore.core.errors import Remedy
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.readers._answers import Answers, as_list, as_record, first_of, records, text_of
-from crowdcore.data.readers._panel import Verdict, is_asked, name_of, ordered, read_verdicts
+from crowdcore.data.readers._panel import Verdict, has_question, name_of, ordered, read_verdicts
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
@@ -59,7 +59,7 @@ class _Tool(Reader):
 def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
     """Turn questions into judges if each has a single judge, with a question about it."""
     judges: dict[str, set[str | None]] = {}
-    for verdict in filter(is_asked, given):
+    for verdict in filter(has_question, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
     if settings.question is not None or len(judges) < 2 or max(map(len, judges.values())) > 1:
         return given, []
@@ -69,7 +69,7 @@ def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list
     )
     remedies = tuple(Remedy("question", name, when="they ask different ones") for name in names[:_SHOWN])
     finding = Finding("scorers-as-judges", "question", sentence, len(names), remedies=remedies)
-    return [v._replace(judge=v.question if is_asked(v) else v.judge, question="") for v in given], [finding]
+    return [v._replace(judge=v.question if has_question(v) else v.judge, question="") for v in given], [finding]
 
 
 class Promptfoo(_Tool):

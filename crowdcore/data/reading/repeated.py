@@ -19,7 +19,7 @@ from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.times import TIME, about_time, are_filled, moments, read_moments, says_when_done, tells_time
+from crowdcore.data.times import TIME, about_time, are_filled, moments, names_completion, names_time, read_moments
 
 if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations, Repeats
@@ -123,7 +123,7 @@ _OTHER = f"other {TIME}"
 
 def time_columns(names: Iterable[str]) -> list[str]:
     """Columns that hold times by their names: ``timestamp`` first, then times at which a label was finished."""
-    return sorted(filter(tells_time, names), key=lambda name: (name != TIME, not says_when_done(name)))
+    return sorted(filter(names_time, names), key=lambda name: (name != TIME, not names_completion(name)))
 
 
 def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:

@@ -90,7 +90,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     task = cleaned(raw.task, "task", whole="mixed")
     nobody = tuple(word for word in raw.missing if not any(letter.isdigit() for letter in word))
     worker = cleaned(raw.worker, "worker", nobody, whole="mixed")
-    spelled = settings.classes is not None or raw.classes is not None  # then the list says what 1.0 is
+    spelled = settings.classes is not None or raw.classes is not None  # then the list decides what 1.0 is
     whole: Whole = "keep" if spelled else "mixed"
     label = clean_ratings(raw.label, raw, raw.escaped) if rated else cleaned(raw.label, "label", raw.missing, whole)
     listed = gold = split = None

@@ -62,7 +62,7 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
         named, finding = _first_row(rows, known)
         findings += [finding] if finding else []
     explained, names = extra or 0, tuple[str, ...]()
-    repeated = skip > 0 and not above[-1][0].strip() and len({*above[-1][1:]}) == 1  # what pandas took the cells from
+    repeated = skip > 0 and not above[-1][0].strip() and len({*above[-1][1:]}) == 1  # name of pandas' values
     if header is None and extra is None and named and (names_index(rows) or (repeated and _alone(rows[1:]))):
         explained, names = 1, (rows[1][0], *rows[0][1:])
     elif extra is None and named:

@@ -13,7 +13,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, examine_ratings, from_frame, read_dataset, read_ratings, write_folder
-from crowdcore.data.times import TIME, about_time, durations, moments, tells_time
+from crowdcore.data.times import TIME, about_time, durations, moments, names_time
 
 N = 30
 START = 1_700_000_000
@@ -97,9 +97,9 @@ def test_a_column_is_mapped_by_hand_in_python_and_refused_where_it_holds_no_time
 
 def test_one_owner_of_the_names_that_mean_times() -> None:
     for name in ("time", "Timestamp", "created_at", "submittedAt", "Submission Date", "WHEN", "labelled_at", "Datum"):
-        assert tells_time(name), name
+        assert names_time(name), name
     for name in ("time_spent", "seconds", "lead_time_ms", "timezone", "time zone", "Duration"):
-        assert not tells_time(name), name
+        assert not names_time(name), name
     assert all(map(about_time, ("seconds", "time_spent", "Work time", "start")))
     assert not any(map(about_time, ("label", "sentiment", "updating", "format", "latitude")))
 
