@@ -1,7 +1,6 @@
-"""Marks of people on tasks and labels that they looked at: added here, or taken from a file or from earlier data.
+"""Marks of reviewers on tasks and labels: added here, or read from a file or from marks on earlier data.
 
-A workspace keeps them in ``marks/<fingerprint>.jsonl``, where nothing is overwritten: a line per mark, and per mark
-taken back.
+A workspace keeps them in ``marks/<fingerprint>.jsonl``, a file that only grows: a line per mark, and per mark undone.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ class Mark:
 
     Args:
         task: its id.
-        truth: the class that is right; empty where nobody can tell.
-        label: the label that was looked at: the worker's, or the most frequent one of the task.
-        worker: id of the worker whose label it is; empty where the task was marked as a whole.
-        comment: in the person's words.
-        by: who marked; empty where nobody had to sign in.
-        at: when, ISO 8601 in UTC.
-        id: of the mark, to take it back.
+        truth: the right class; empty if unclear.
+        label: the reviewed label: the worker's, or the most frequent one of the task.
+        worker: id of the label's worker; empty if the task was marked as a whole.
+        comment: in the reviewer's words.
+        by: name of the reviewer; empty without sign-in.
+        at: time of the mark, ISO 8601 in UTC.
+        id: of the mark, to undo it.
         data: name of the dataset when it was marked.
         content: digest of the task's text, picture and sound; empty where it has none.
     """
@@ -79,7 +78,7 @@ class Mark:
 
     @property
     def says(self) -> str:
-        """A key of `MARKS`."""
+        """Kind of the mark, a key of `MARKS`."""
         return "unclear" if not self.truth else "right" if self.truth == self.label else "wrong"
 
 
@@ -96,17 +95,17 @@ def add_mark(
     """Add a mark to a task; it replaces earlier marks of the task.
 
     Args:
-        dataset: the marks belong to these data (`CrowdDataset.fingerprint`), whatever they are called.
+        dataset: the marked data, identified by content (`CrowdDataset.fingerprint`), not by name.
         task: id of a task.
-        truth: the class that is right, or None where nobody can tell.
-        worker: id of the worker whose label was looked at; empty: the task as a whole.
+        truth: the right class, or None if unclear.
+        worker: id of the worker of the reviewed label; empty: the task as a whole.
         comment: at most 2,000 characters.
         by: author of the mark.
         workspace: the folder; None: ``CROWDCORE_WORKSPACE``, else ``workspace`` in the current folder.
 
     Raises:
         DataError: no such task, or no label of this worker on it.
-        SettingError: no such class, or a comment that is too long or no text.
+        SettingError: no such class, or a comment that is too long or is not text.
         CrowdError: the workspace cannot be written.
 
     Examples:
@@ -139,7 +138,7 @@ def new_mark(dataset: CrowdDataset, task: str, truth: str | None, worker: str, c
 
 
 def keep_marks(dataset: CrowdDataset, marks: Iterable[Mark], workspace: Path | str | None = None) -> None:
-    """Keep marks, in their order and all at once."""
+    """Append marks to the file, in their order and all at once."""
     _append(marks_file(dataset, workspace), [asdict(mark) for mark in marks])
 
 
@@ -149,9 +148,9 @@ def undo_mark(
     """Undo a mark: the earlier mark of the task counts again.
 
     Args:
-        dataset: whose marks.
+        dataset: the marked data.
         id: of the mark; default: the last one.
-        by: with no ``id``: the last one of this person only.
+        by: without ``id``: the last one of this person.
         workspace: as in `add_mark`.
 
     Raises:
@@ -167,10 +166,10 @@ def undo_mark(
 
 
 def read_marks(dataset: CrowdDataset, workspace: Path | str | None = None) -> tuple[Mark, ...]:
-    """All marks that were not taken back, the oldest first.
+    """Read all marks that were not undone, the oldest first.
 
     Raises:
-        DataError: a line of the file is no mark on these data.
+        DataError: a line of the file is not a mark on these data.
     """
     file = marks_file(dataset, workspace)
     by_row = marks_in(file)
@@ -206,7 +205,7 @@ def content_of(dataset: CrowdDataset, task: int) -> str:
 
 
 def looked_at(dataset: CrowdDataset, task: str, worker: str) -> str:
-    """The worker's first label on the task, or the most frequent one of all; empty where there is none."""
+    """Return the worker's first label on the task, or the most frequent one of all; empty where there is none."""
     number = dataset.task_ids.get_indexer(pd.Index([task]))[0]
     if number < 0:
         raise DataError(
@@ -238,13 +237,13 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def marks_in(file: Path) -> dict[int, Mark]:
-    """Line -> mark, of those that were not taken back."""
+    """Line -> mark, of those that were not undone."""
     return _read(file, _stamp(file))
 
 
 @functools.lru_cache(maxsize=64)
 def _read(file: Path, stamp: tuple[int, int]) -> dict[int, Mark]:
-    """Marks of a file as it was then; a last line without its end is one that is being written."""
+    """Marks of a file at the time of its ``stamp``; a last line without its end is still being written."""
     if not stamp[0]:
         return {}
     kept: dict[str, tuple[int, Mark]] = {}
@@ -263,7 +262,7 @@ def _read(file: Path, stamp: tuple[int, int]) -> dict[int, Mark]:
 
 
 def _append(file: Path, values: Sequence[Mapping[str, Any]]) -> None:
-    """Write whole lines; writers of other processes wait, and a line that one of them left torn is closed."""
+    """Append whole lines, under a lock; an incomplete last line of an earlier writer is removed."""
     need_posix("Keeping marks")
     import fcntl
 
@@ -289,13 +288,13 @@ def _append(file: Path, values: Sequence[Mapping[str, Any]]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class TakenMarks:
-    """Marks that `keep_marks` can keep, and faults of the others.
+    """Marks that `keep_marks` accepts, and faults of the others.
 
     Args:
         marks: in the order in which they were made.
-        faults: a row for each mark that cannot be kept: ``row`` of the file (the header is row 0) or ``data`` it was
-            made on, ``task``, ``column`` at fault, and ``fault``.
-        notes: what was not looked at.
+        faults: a row for each other mark: ``row`` of the file (the header is row 0) or ``data`` it was made on,
+            ``task``, ``column`` at fault, and ``fault``.
+        notes: on columns that were not read.
     """
 
     marks: tuple[Mark, ...]
@@ -304,17 +303,17 @@ class TakenMarks:
 
 
 def marks_of_file(dataset: CrowdDataset, file: Path | str, content: bytes | None = None) -> TakenMarks:
-    """Marks from a CSV with the columns task and right class, and, if need be, mark, worker, comment, by.
+    """Read marks from a CSV with the columns task and right class, and optionally mark, worker, comment, by.
 
-    The CSV of all marks that the page Review offers is such a file. Of several rows of a task, the last counts.
+    The CSV of all marks on the page Review is such a file. Of several rows of a task, the last counts.
 
     Args:
-        dataset: what the marks are of.
-        file: its path, or its name where ``content`` is given.
-        content: what it holds.
+        dataset: the marked data.
+        file: path of the file, or its name if ``content`` is given.
+        content: of the file.
 
     Raises:
-        DataError: the file cannot be read, or a column is missing or there twice.
+        DataError: the file cannot be read, or a column is missing or occurs twice.
     """
     path = Path(file)
     try:
@@ -349,7 +348,7 @@ def marks_of_file(dataset: CrowdDataset, file: Path | str, content: bytes | None
 
 
 class _FaultError(Exception):
-    """A fault of one row, and its column."""
+    """Fault of one row, and its column."""
 
     def __init__(self, column: str, fault: str) -> None:
         self.column = column
@@ -357,7 +356,7 @@ class _FaultError(Exception):
 
 
 def _roles(frame: pd.DataFrame, path: Path) -> dict[str, str]:
-    """Role -> name of the column."""
+    """Role -> name of its column."""
     named = Counter(plain(str(column)) for column in frame.columns)
     roles: dict[str, str] = {}
     for role, aliases in _COLUMNS.items():
@@ -373,7 +372,7 @@ def _roles(frame: pd.DataFrame, path: Path) -> dict[str, str]:
 
 
 def _mark(dataset: CrowdDataset, cells: Mapping[str, str]) -> Mark:
-    """The mark of one row."""
+    """Make the mark of one row."""
     task, truth, says, worker = (cells[role] for role in ("task", "right class", "mark", "worker"))
     if says and says not in MARKS:
         raise _FaultError("mark", f"{says!r} is none of {', '.join(MARKS)}")
@@ -395,11 +394,11 @@ def _mark(dataset: CrowdDataset, cells: Mapping[str, str]) -> Mark:
 
 
 def marks_of_earlier_data(dataset: CrowdDataset, workspace: Path | str | None = None) -> TakenMarks:
-    """Marks on data of the same name with another content, as far as they fit the data as they are now.
+    """Marks on earlier data of the same name, as far as they fit the present data.
 
-    A mark fits where the task has the same id and the same text, picture and sound, its class is still there, and the
-    worker's label that was looked at is the same. Of several marks of a task, the last is taken; a task that is marked
-    here already keeps its mark.
+    A mark fits if the task has the same id, text, picture and sound, its class still exists, and the reviewed label of
+    the worker is the same. Of several marks of a task, the last counts; a task that is marked here already keeps its
+    mark.
     """
     own = marks_file(dataset, workspace)
     here = current_marks(dataset, workspace)
@@ -424,12 +423,12 @@ def _identity(mark: Mark) -> tuple[str, ...]:
 
 
 def _next_id(mark: Mark, dataset: CrowdDataset) -> str:
-    """An id of its own, the same whenever the same mark is carried to the same data."""
+    """New id, equal whenever the same mark is carried to the same data."""
     return f"{mark.id}-{dataset.fingerprint[:8]}"
 
 
 def _earlier(dataset: CrowdDataset, own: Path) -> Iterator[tuple[str, Mark]]:
-    """Fingerprint and mark, of other data of the same name."""
+    """Fingerprint and mark, for other data of the same name."""
     for file in sorted(own.parent.glob("*.jsonl")):
         if file != own:
             current = {mark.task: mark for mark in marks_in(file).values()}
@@ -437,7 +436,7 @@ def _earlier(dataset: CrowdDataset, own: Path) -> Iterator[tuple[str, Mark]]:
 
 
 def _misfit(dataset: CrowdDataset, mark: Mark, here: Mapping[str, Mark]) -> tuple[str, str] | None:
-    """The column at fault and why the mark does not fit these data, if so."""
+    """Column at fault and reason if the mark does not fit these data, else None."""
     number = int(dataset.task_ids.get_indexer(pd.Index([mark.task]))[0])
     if number < 0:
         return "task", "The task is not there any more"

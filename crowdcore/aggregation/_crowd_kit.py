@@ -40,7 +40,7 @@ class CrowdKit(Aggregator):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        if settings:  # checked by crowd-kit; without any there is nothing to check, and no slow import
+        if settings:  # checked by crowd-kit, whose import is slow
             self._make()
 
     def _make(self) -> Any:
@@ -114,7 +114,7 @@ def crowd_kit_names() -> list[str]:
 
 @cache
 def member(class_name: str) -> type[CrowdKit]:
-    """The aggregator class for one of crowd-kit's.
+    """Return the class that runs one of crowd-kit's aggregators.
 
     Raises:
         MissingExtraError: crowd-kit is not installed.

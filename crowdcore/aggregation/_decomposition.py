@@ -15,11 +15,11 @@ from scipy.special import betaln, digamma, gammaln
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 _BATCH = 10  # closed-form steps between two updates of the mean own accuracies
-_TRIAL = 40  # steps in which a worker settles in another group before the groups are compared
+_TRIAL = 40  # steps for a worker in another group before the groups are compared
 _GROUPINGS, _ROUNDS = 10, 5  # starts of the groups, and improvements of each before they are compared
 _STRENGTHS = (1.0, 100.0)  # bounds of the concentration of own accuracies when it is estimated from the data
-_PULL = 10.0  # pseudo-annotations that draw a worker's row to the crowd's: rare workers are not remote by chance
-_SERIOUS = 0.3  # a label can name a class if it is given this often, relative to the most given label of the class
+_PULL = 10.0  # pseudo-annotations that draw a worker's row to the crowd's, as few labels are remote by chance
+_SERIOUS = 0.3  # a label can name a class from this frequency on, relative to the most frequent label of the class
 _IMPOSSIBLE = -1e9
 _CONCENTRATIONS = np.logspace(-1, 5, 49)  # from nearly one label per worker to the same rates for all
 
@@ -28,10 +28,10 @@ class Priors(NamedTuple):
     """Priors that make the split identifiable.
 
     Attributes:
-        common: pseudo-annotations credited to the common confusion for each worker and class (Beta(1 + x, 1)).
-        accuracy: pseudo-annotations by which own accuracies on a class are drawn to their mean over workers; None:
-            as many as the spread of the workers' rates of the true label allows.
-        tie: pseudo-annotations per worker by which the common accuracy on a class is drawn to the mean own one.
+        common: pseudo-annotations of the common confusion for each worker and class (Beta(1 + x, 1)).
+        accuracy: pseudo-annotations that draw own accuracies on a class to their mean over workers; None: as many as
+            the spread of the workers' rates of the true label allows.
+        tie: pseudo-annotations per worker that draw the common accuracy on a class to the mean own one.
         smoothing: Dirichlet pseudo-counts of the common confusion and of own mistakes.
     """
 
@@ -99,8 +99,8 @@ def _split(counts: FloatArray, group: IntArray, n_groups: int, priors: Priors) -
 
 
 def _strength(counts: FloatArray) -> FloatArray:
-    """(C,) concentration of own accuracies if they made all the spread of the rates of the true label, and half of
-    the labels were own."""
+    """(C,) concentration of own accuracies, if half of the labels are own and explain the spread of the true label's
+    rates."""
     right = counts.diagonal(axis1=1, axis2=2)
     pairs = np.stack([right, counts.sum(2) - right], 2)
     spread = np.array([dirichlet_multinomial(pairs[:, c])[1] for c in range(pairs.shape[1])])
@@ -238,10 +238,10 @@ def _expected_logit(mean: FloatArray, strength: FloatArray) -> FloatArray:
 
 
 def first_groups(counts: FloatArray, n_groups: int, starts: int) -> Iterator[IntArray]:
-    """Up to ``starts`` ways (n_workers,) to group workers by their counts (n_workers, C, C); no chance involved.
+    """Up to ``starts`` groupings (n_workers,) of workers by their counts (n_workers, C, C); deterministic.
 
-    Each begins at another of the workers farthest from the crowd, adds the one farthest from those chosen until
-    there are G, and puts every worker with the nearest of them.
+    Each starts at another of the workers farthest from the crowd, adds the one farthest from those chosen until
+    there are G, and assigns every worker to the nearest of them.
     """
     pooled = counts.sum(0) + 0.1
     rate = counts + _PULL * pooled / pooled.sum(1, keepdims=True)
@@ -259,7 +259,7 @@ def _distance(rate: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def name_by_votes(counts: FloatArray) -> IntArray:
-    """(C,) label that names each latent class, the row of ``counts``, so that most annotations are right."""
+    """(C,) label that names each latent class (row of ``counts``), so that most annotations are right."""
     return _assigned(counts.sum(0))
 
 
@@ -272,7 +272,7 @@ def is_named(counts: FloatArray) -> bool:
 def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
     """(C,) label that names each latent class, by the evidence of the workers' counts; see `evidence`.
 
-    ``doubt``: nats per class that another name must gain, so that a name is only given up for good reasons.
+    ``doubt``: nats per class that another name must gain.
     """
     n_classes = counts.shape[1]
     pooled = counts.sum(0)
@@ -288,8 +288,8 @@ def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
 
 
 def _assigned(gain: FloatArray) -> IntArray:
-    """(C,) the column of each row, so that the sum of what they gain is largest."""
-    from scipy.optimize import linear_sum_assignment  # slow to import: whoever lists aggregators does without
+    """(C,) column of each row with the largest total gain."""
+    from scipy.optimize import linear_sum_assignment  # slow to import, and not needed to list aggregators
 
     return np.asarray(linear_sum_assignment(gain, maximize=True)[1])
 
@@ -308,8 +308,8 @@ def evidence(counts: FloatArray, named: int) -> float:
 
     Each worker's rate of the true label comes from one Beta distribution, the rates of the other labels among
     their mistakes from one Dirichlet distribution, both shared by the workers and fitted to them:
-    ``Σ_r log BetaBinomial(n_r,named | n_r) + log DirichletMultinomial(other counts)``. A plain Dirichlet would be
-    blind to the name; the two concentrations make the name matter.
+    ``Σ_r log BetaBinomial(n_r,named | n_r) + log DirichletMultinomial(other counts)``. The evidence depends on the name
+    by the two concentrations; that of a single Dirichlet distribution would not.
     ``counts`` (n_workers, C) are those of the given labels.
     """
     right, wrong = counts[:, named], np.delete(counts, named, axis=1)

@@ -17,7 +17,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _BLOCK = 1 << 16  # tasks whose votes become shares at once
-_AS_GOOD = 1e-3  # nats per annotation by which a restart may be behind the best
+_BEHIND = 1e-3  # nats per annotation by which a restart may be behind the best
 _DIFFERENT = 0.05  # share of the tasks on which it may differ
 
 FLOOR = 1e-10
@@ -89,7 +89,7 @@ def start_posterior(
 
 
 def label_table(dataset: CrowdDataset, known: IntArray | None) -> LabelTable:
-    """The annotations as `em_step` reads them."""
+    """Annotations in the layout of `em_step`."""
     worker, label = dataset.worker, dataset.label
     return LabelTable.of(dataset.task_start, worker, label, dataset.n_workers, dataset.n_classes, known)
 
@@ -110,7 +110,7 @@ class Engine(Protocol):
         """Annotations of all tasks."""
 
     def start(self) -> Sums:
-        """Sums under the posterior that EM starts from."""
+        """Sums under the initial posterior."""
 
     def step(self, parameters: Any) -> Sums:
         """Sums after an E-step under ``parameters``."""
@@ -289,7 +289,7 @@ def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
     if not ends:
         return ()
     best, labels = max(ends, key=lambda end: end[0])
-    different = max(float((labels != other).mean()) for value, other in ends if value >= best - _AS_GOOD)
+    different = max(float((labels != other).mean()) for value, other in ends if value >= best - _BEHIND)
     if different <= _DIFFERENT:
         return ()
     return (

@@ -15,16 +15,16 @@ FLOOR = 0.5
 """Pseudo-labels of each cell of the crowd's own confusion."""
 SHRINKAGE = 4.0
 """Pseudo-labels by which a row of a worker's confusion is pulled to the crowd's."""
-_LEAST = 1e-4  # share of a task in a class that is taken out of its counts; less than that would move beliefs as little
-_CELLS = 1 << 21  # shares of confusions that agreement is expected from at once
-_LIKELY = 6  # classes of a task that the expected agreement looks at
+_LEAST = 1e-4  # least share of a task in a class that is taken out of its counts
+_CELLS = 1 << 21  # shares of confusions in one array, for the expected agreement
+_LIKELY = 6  # classes of a task in the expected agreement
 _ENOUGH, _TINY = 0.5, 1e-9  # labels of other tasks below which the crowd's row stands for the worker's
 _MOST = 0.95  # η
 _ROUNDS, _CLOSE = 10, 2e-3  # steps towards η, and the change at which they end
 
 
 def first_labels(dataset: CrowdDataset) -> tuple[CrowdDataset, IntArray]:
-    """The dataset without a worker's repeats on a task, and the numbers of the annotations that are kept."""
+    """Dataset without a worker's repeats on a task, and the numbers of the annotations that are kept."""
     key = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     first = np.sort(np.unique(key, return_index=True)[1])
     return dataset if len(first) == len(key) else dataset.where(np.isin(np.arange(len(key)), first)), first
@@ -53,7 +53,7 @@ def taken_out(once: CrowdDataset, own: FloatArray, counts: FloatArray, q: FloatA
 
 
 class Evidence:
-    """Likelihood of each task's labels under each class, if every task has confusions of its own.
+    """Likelihood of each task's labels under each class, for confusions that vary by task.
 
     Rows of a task's confusion are drawn around the workers', ``θ_ic ~ Dirichlet((1 - η) / η · π_c)``, so that labels of
     one task repeat each other: two labels on a task of class c agree with probability ``η + (1 - η) Σ_l π_cl²``. With θ
@@ -92,14 +92,14 @@ class Evidence:
 
 
 def estimate_dependence(dataset: CrowdDataset, posterior: FloatArray) -> float:
-    """η of a posterior: the share of pairs of labels of one task that agree beyond what independent mistakes explain.
+    """η of a posterior: share of pairs of labels of one task that agree beyond what independent mistakes explain.
 
     ``η̂ = Σ_i (agreeing_i - e_i) / (1 + Σ_i (pairs_i - e_i))`` with
     ``e_i = Σ_c q_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]``; π are shares of counts without task i, so that under a right
-    posterior the sums are 0 on average whatever the number of labels. As noise can only seem to be dependence,
+    posterior the sums are 0 on average for any number of labels. Noise raises η̂, so it is shrunken to
     ``η = (η̂² - s²)₊ / η̂``, with s² the variance of η̂ over tasks.
 
-    Pairs of evenly spaced tasks are enough; counts take all. The dataset must hold no repeats.
+    Pairs are those of evenly spaced tasks, counts those of all. The dataset must hold no repeats.
     """
     n_classes, task = dataset.n_classes, dataset.task
     counts = soft_confusion_counts(task, dataset.worker, dataset.label, posterior, dataset.n_workers)
@@ -111,7 +111,7 @@ def estimate_dependence(dataset: CrowdDataset, posterior: FloatArray) -> float:
     if not len(rows):
         return 0.0
     q = posterior[task[rows]]
-    top = np.argsort(-q, axis=1, kind="stable")[:, :likely]  # e_i takes the likeliest classes alone
+    top = np.argsort(-q, axis=1, kind="stable")[:, :likely]  # e_i uses the likeliest classes only
     weight = np.take_along_axis(q, top, 1)
     shares = counts[dataset.worker[rows, None], top]  # (annotations, likely, C)
     shares[np.arange(len(rows)), :, dataset.label[rows]] -= weight
@@ -128,10 +128,10 @@ def estimate_dependence(dataset: CrowdDataset, posterior: FloatArray) -> float:
 
 
 def fit_dependence(dataset: CrowdDataset, evidence: Evidence, log_prior: FloatArray) -> float:
-    """Fit η to the beliefs that it leads to: the fixed point of ``η = estimate_dependence(q(η))``, reached from 0.
+    """Find the fixed point of ``η = estimate_dependence(q(η))`` from 0.
 
-    Where labels agree beyond what q explains, q is less sure; and as q then explains less of the agreement, η grows a
-    little more. ``log_prior`` holds the log class shares, (C,) or (n_tasks, C), up to a constant of each task.
+    A larger η makes q less sure; q then explains less of the agreement, and η grows a little more. ``log_prior`` holds
+    the log class shares, (C,) or (n_tasks, C), up to a constant of each task.
     """
     eta = 0.0
     for _ in range(_ROUNDS):
@@ -164,11 +164,11 @@ def beyond_independent(
 
 
 def held_out_beliefs(dataset: CrowdDataset, posterior: FloatArray) -> FloatArray:
-    """(n_tasks, C) beliefs by confusions that a posterior shows on the other tasks, and by the labels' dependence.
+    """(n_tasks, C) beliefs by confusions of a posterior on the other tasks, and by the labels' dependence.
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts.
-        posterior: (n_tasks, C), NaN rows for tasks that count nowhere.
+        posterior: (n_tasks, C), NaN rows for tasks that do not count.
     """
     once, q = first_labels(dataset)[0], np.nan_to_num(posterior)
     counts = soft_confusion_counts(once.task, once.worker, once.label, q, once.n_workers)

@@ -72,7 +72,7 @@ def fit_partitions(
     client: Any = None,
     memory_limit: int = 2**30,
 ) -> PartitionedResult:
-    """Fit an aggregator to a folder of Parquet files that need not fit memory; equal to the fit in memory.
+    """Fit an aggregator to a folder of Parquet files larger than memory; the result equals that of a fit in memory.
 
     Args:
         source: folder of ``*.parquet``, also in subfolders such as ``day=1``, with the columns task, worker, label in
@@ -81,7 +81,7 @@ def fit_partitions(
             clustering with a given K.
         out: new folder for the labels; index arrays live below it while this runs.
         known: column with the class of tasks to clamp, empty elsewhere.
-        client: a ``dask.distributed`` client whose workers see both folders; None works here, one file at a time.
+        client: a ``dask.distributed`` client whose workers can access both folders; None: this process, file by file.
         memory_limit: bytes that a process spends on annotations and posteriors at once; imports and Arrow's buffers
             (some 60 MB) come on top.
 
@@ -135,7 +135,7 @@ class _PartitionEngine:
     def __init__(self, model: SumsEM, partitions: Sequence[Partition], client: Any) -> None:
         self.model, self.partitions, self.client = model, partitions, client
         self.n_annotations = sum(p.n_annotations for p in partitions)
-        self.parameters: Any = None  # of the last step: themselves, or their future on the cluster
+        self.parameters: Any = None  # of the last step, or their future on the cluster
 
     def start(self) -> Sums:
         """Sums under vote shares."""
@@ -196,7 +196,7 @@ def _numbered(dictionaries: list[tuple[Any, Any]]) -> tuple[Any, Any]:
 
 
 def _refuse_shared_tasks(partitions: Sequence[Partition], memory_limit: int) -> None:
-    """Compare the hashes of all tasks, a range of them at a time so that they fit the limit."""
+    """Compare the hashes of all tasks, in ranges that fit the limit."""
     size = 8 * sum(p.n_tasks for p in partitions)
     rounds = int(2 ** np.ceil(np.log2(max(4 * size / memory_limit, 1))))
     for k in range(rounds):
@@ -259,7 +259,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Partition:
-    """A prepared partition; only paths and sizes, so that it travels to other processes.
+    """Prepared partition; only paths and sizes, which are cheap to send to other processes.
 
     Args:
         source: the Parquet file.
@@ -309,7 +309,7 @@ class Partition:
 
 
 class _Rows:
-    """Takes a stated number of rows at a time from batches of one column."""
+    """Reader of a given number of rows at a time from batches of one column."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self._batches, self._left = batches, pa.chunked_array([], pa.large_string())

@@ -75,11 +75,11 @@ def align(result: AggregationResult, before: CrowdDataset, after: CrowdDataset) 
 def changed_labels(
     before: AggregationResult, after: AggregationResult, dataset: CrowdDataset | None = None
 ) -> pd.DataFrame:
-    """The tasks whose label differs between two results on one dataset (`align` the earlier one first).
+    """Tasks whose label differs between two results on one dataset (`align` the earlier one first).
 
     Args:
         before, after: the results.
-        dataset: not needed, as results know their tasks.
+        dataset: not used, as results have the tasks' names.
 
     Returns:
         One row per task: ``task``, ``before``, ``after`` (class names, None = no label), and the probabilities

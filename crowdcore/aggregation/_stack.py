@@ -90,7 +90,7 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
 def _laplace(
     rows: FloatArray, y: FloatArray, centre: FloatArray, precision: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Log evidence of logistic weights drawn to ``N(centre, 1 / precision)``, their mode, and the Hessian there."""
+    """Log evidence of logistic weights with the prior ``N(centre, 1 / precision)``, their mode, and its Hessian."""
     w = centre
     for _ in range(_STEPS):
         p = expit(rows @ w)

@@ -100,7 +100,7 @@ class Auto(Aggregator):
 
 
 def held_out(dataset: CrowdDataset, share: float) -> BoolArray:
-    """(n_annotations,) annotations to hide: by a hash of task (or sentence) and worker, never a task's only one."""
+    """(n_annotations,) bool, hidden ones: by a hash of task (or sentence) and worker, never a task's only label."""
     whole = dataset.sentences
     ids, of = (dataset.task_ids, dataset.task) if whole is None else (whole.ids, whole.of_task[dataset.task])
     task, worker = (pd.util.hash_array(np.asarray(names, object)) for names in (ids, dataset.worker_ids))
@@ -113,7 +113,7 @@ def held_out(dataset: CrowdDataset, share: float) -> BoolArray:
 def predicted(dataset: CrowdDataset, hidden: BoolArray, posterior: FloatArray, strength: float) -> FloatArray:
     """(n_hidden,) ``Σ_c q_i(c) π^r[c, y_i^r]`` of the hidden annotations, π from q and the others (`pooled_confusion`).
 
-    Every posterior is judged by the same model of the workers, so that only its labels make the difference.
+    All posteriors are judged by the same model of the workers.
 
     ``posterior`` (n_tasks, C) is fitted to the others; NaN rows become the class shares. ``strength``: κ, labels.
     """

@@ -31,10 +31,10 @@ from crowdcore.data.tags import repaired
 
 LARGE = 16 << 20  # bytes of a posterior after whose fit memory is returned to the system, which takes some ms
 _BLOCK = 1 << 14  # tasks that are checked at once
-_TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
-_LOST = 0.3  # a class keeps at least this share of the tasks that it wins by votes
-_INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
-_RISE = 0.05  # … and this share of all tasks more
+_TASKS, _SHARE = 10, 0.05  # tasks, and share of them, that a class must win by votes to count as lost later
+_LOST = 0.3  # least share of the tasks it wins by votes that a class keeps
+_INFLATED = 2.5  # most labels of a class, relative to the tasks that it wins by votes, or to its votes
+_RISE = 0.05  # … plus this share of all tasks
 _CHANCE = 2.0  # standard errors of agreement up to which it may be chance
 _LIKELIER = 3.0  # nats by which one of two fits on the votes' side has to be likelier
 _REMEDY = "Compare with the majority vote, add smoothing, or give some true labels."

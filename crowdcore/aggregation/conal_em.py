@@ -40,8 +40,8 @@ from crowdcore.data.dataset import CrowdDataset
 
 _STEPS = 30  # closed-form updates of the split per pass over the annotations
 _PASSES, _STILL = 20, 1e-5  # at most so many times, or until no cell of the common confusion moves more
-_COARSE = 1e-4  # nats per annotation and iteration below which a random start is looked at first
-_HOPELESS = 0.03  # nats per annotation by which it is then given up
+_COARSE = 1e-4  # gain in nats per annotation and iteration at which a random start is first compared
+_HOPELESS = 0.03  # nats per annotation behind the best from which it is abandoned
 _MARGIN = 1e-3  # nats per annotation that a further start must gain over the votes
 _DOUBT = 5.0  # nats of evidence per class that another name needs
 _BLOCK = 1 << 20  # annotations whose ω is computed at once
@@ -184,7 +184,7 @@ class ConalEM(ConfusionEM):
         return ConalParameters(split, prior, density + log_prior(split, self.priors), np.arange(len(prior)))
 
     def _find_classes(self, engine: Engine, n_workers: int) -> tuple[Sums, IntArray]:
-        """The sums of the best Dawid–Skene run under their final names, and those names of the votes' classes."""
+        """Sums of the best Dawid–Skene run under their final names, and the final names of the votes' classes."""
         votes = engine.start()
         n_classes, used = len(votes.classes), votes.classes > 0
         sums, best_value = self._free_run(engine, n_workers, votes)
@@ -206,7 +206,7 @@ class ConalEM(ConfusionEM):
         return best, best_name
 
     def _named(self, sums: Sums, by_votes: IntArray, n_workers: int) -> tuple[Sums, IntArray]:
-        """The sums under the names that the votes give, or the evidence if it may rename; and the new names."""
+        """Sums under the names by votes, or by evidence if renaming is on; and the new names."""
         sums = _renamed(sums, by_votes)
         if not self.rename:
             return sums, np.arange(len(by_votes))
@@ -214,7 +214,7 @@ class ConalEM(ConfusionEM):
         return _renamed(sums, name), name
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
-        """Dawid–Skene from given sums: where it ends, and its objective there."""
+        """Dawid–Skene from given sums: final sums and objective."""
         fitted = self.iterate_from(engine, n_workers, sums, super().m_step)
         return fitted.sums, float(fitted.trace.log_likelihood[-1])
 

@@ -98,7 +98,7 @@ class MMSR(Aggregator):
         )
 
     def _sizes(self, pairs: _Pairs) -> tuple[FloatArray, bool]:
-        """(n_workers,) |s|, and whether it settled."""
+        """(n_workers,) |s|, and whether it converged."""
         target, partners = np.abs(pairs.agreement), np.diff(pairs.start)
         fewest = int(partners[partners > 0].min())
         trim = max(fewest // 2 - 1, 0) if self.corrupted is None else self.corrupted
@@ -183,12 +183,12 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
 
 
 def _linked(common: scipy.sparse.csr_array, active: BoolArray) -> tuple[IntArray, BoolArray]:
-    """(n_workers,) the set of workers linked by common tasks that a worker belongs to, and the workers of blind sets.
+    """(n_workers,) number of each worker's set of workers linked by common tasks, and the workers of blind sets.
 
     A product of two skills determines neither: each linked set needs an odd cycle, that is, its double cover (two
     copies of each worker, each linked to the other copies of the partners) must be connected.
     """
-    from scipy.sparse.csgraph import connected_components  # slow to import: whoever lists aggregators does without
+    from scipy.sparse.csgraph import connected_components  # slow to import, and not needed to list aggregators
 
     cover = scipy.sparse.block_array([[None, common], [common, None]], format="csr")
     half = connected_components(cover, directed=False)[1]

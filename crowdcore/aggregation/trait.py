@@ -22,7 +22,7 @@ from crowdcore.data.dataset import CrowdDataset
 _GRID = np.linspace(-4, 4, 31)  # values of the trait, in its standard deviations
 _SLOPE = 1.2  # that judges start with
 _NEWTON = 3  # steps of an M-step
-_BY_VOTES, _TOLD = 1.0, 2.0  # belief in the border of the votes, and in that of a stated share
+_BY_VOTES, _BY_SHARE = 1.0, 2.0  # belief in the border of the votes, and in that of a stated share
 _MOST = 500_000  # scores that the factor is fitted to, those of evenly spaced tasks
 _NO_BORDER = (
     "Labels do not show where the border between {0} and {1} lies: {1} got {2:.0f} % of the tasks, as by the majority "
@@ -91,7 +91,7 @@ class Trait(EMAggregator):
             votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, 2)[judged]
             share = float(winners(votes, "share")[:, 1].mean())
         border, given = _cut(place, share), 0 if known is None else int((known[judged] >= 0).sum())
-        belief = _BY_VOTES if self.share is None else _TOLD
+        belief = _BY_VOTES if self.share is None else _BY_SHARE
         second = expit(order.place - border) if known is None or not given else stacked(order, border, known, belief)
         result = np.stack([1 - second, second], 1)
         clamp(result, known)

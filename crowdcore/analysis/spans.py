@@ -42,7 +42,7 @@ class SpanPairs:
 
 
 def pair_spans(true: IntArray, given: IntArray, first: BoolArray, scheme: TagScheme) -> SpanPairs:
-    """Pair the spans of two taggings (n,) of the same positions; ``first`` (n,) tells where sequences begin."""
+    """Pair the spans of two taggings (n,) of the same positions; ``first`` (n,) marks the starts of sequences."""
     spans, other = find_spans(true, first, scheme), find_spans(given, first, scheme)
     both = np.flatnonzero((spans.of >= 0) & (other.of >= 0))
     cell, overlap = np.unique(spans.of[both].astype(np.int64) * max(len(other), 1) + other.of[both], return_counts=True)
@@ -84,13 +84,13 @@ class TaggingScores(Shown):
 def tagging_scores(
     dataset: CrowdDataset, labels: IntArray, reference: ReferenceLike = None, tasks: IntArray | None = None
 ) -> TaggingScores:
-    """Span precision, recall and F1 (seqeval's default mode, micro average) and token accuracy of one tagging.
+    """Compute span precision, recall and F1 (seqeval's default mode, micro average) and token accuracy of one tagging.
 
     Args:
-        dataset: whose tokens.
+        dataset: the tokens.
         labels: (n_tasks,) tags; -1 = left out.
         reference: what counts as the truth.
-        tasks: tokens to look at; default all that have a tag and a true tag.
+        tasks: tokens to compare; default: all that have a tag and a true tag.
 
     Raises:
         DataError: the crowd does not tag tokens.
@@ -130,7 +130,7 @@ def compare_tags(
 
 
 def _measures(exact: FloatArray, given: FloatArray, true: FloatArray) -> FloatArray:
-    """(3, …) precision, recall and F1; 0 where there is nothing to divide by, as seqeval has it."""
+    """(3, …) precision, recall and F1; 0 where there is nothing to divide by, as in seqeval."""
     return np.stack(
         [exact / np.maximum(given, 1), exact / np.maximum(true, 1), 2 * exact / np.maximum(given + true, 1)]
     )
@@ -142,10 +142,10 @@ class SpanScores(Shown):
 
     Args:
         worker_ids: (R,) ids.
-        sentences: (R,) sentences that each tagged, as far as the reference judges them.
+        sentences: (R,) sentences that each tagged and the reference judges.
         n_true: (R,) true spans in them.
         n_given: (R,) spans that the worker gave.
-        outcomes: (R, 5) true spans by what became of them, in the order of `SPAN_ERRORS`.
+        outcomes: (R, 5) true spans by outcome, in the order of `SPAN_ERRORS`.
         spurious: (R,) given spans that no true span overlaps.
         inside: (R,) tags ``I-`` that the worker gave.
         invalid: (R,) those of them that follow ``O``, another type or the start of the sentence.
@@ -183,7 +183,7 @@ class SpanScores(Shown):
 
 
 def judged_tags(dataset: CrowdDataset, reference: ReferenceLike) -> tuple[Reference, CrowdDataset]:
-    """The part of a reference that can judge tags, and the crowd with these tags only."""
+    """Part of a reference that can judge tags, and the crowd with these tags only."""
     given = resolve_reference(dataset, reference)
     truth = as_judge(dataset, given)
     kept = dataset.where(truth.known[dataset.task])
@@ -211,7 +211,7 @@ def span_scores(
         n_resamples, level, seed: of the bootstrap over sentences; 0 resamples = no intervals.
 
     Raises:
-        DataError: the crowd does not tag tokens, or the reference is not available, or judge any of them.
+        DataError: the crowd does not tag tokens, or the reference is not available or judges none of them.
 
     Examples:
         >>> import crowdcore as cc
@@ -284,11 +284,11 @@ BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "
 def span_crowd(
     dataset: CrowdDataset, reference: ReferenceLike = None, of: Literal["type", "boundary"] = "type"
 ) -> CrowdDataset:
-    """Return a crowd whose tasks are the true spans, and whose labels are what each worker gave in their place.
+    """Return a crowd whose tasks are the true spans, labelled by what each worker gave in their place.
 
     ``of="type"``: labels are entity types; boundaries do not count. ``of="boundary"``: labels are `BOUNDARY`, whatever
     the type. So `shared_mistakes` of the first shows which types many workers confuse. A worker who marked nothing that
-    overlaps the true span gave it no label: missing is no confusion, and who misses spans misses those of all types.
+    overlaps the true span gave it no label: a missed span is no confusion of types.
 
     Raises:
         DataError: the crowd does not tag tokens, or the reference states no span that anybody saw.
@@ -336,7 +336,7 @@ def span_crowd(
 
 
 def _texts(dataset: CrowdDataset, start: IntArray, end: IntArray) -> list[str]:
-    """The sentence of each span, with the span between ⟦ and ⟧."""
+    """Sentence of each span, with the span between ⟦ and ⟧."""
     words, cut = dataset.tokens.words.to_numpy(), dataset.tokens.start
     texts = []
     for a, b, s in zip(start, end + 1, dataset.tokens.of_task[start], strict=True):

@@ -15,7 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 
 
 def sparse_votes(dataset: CrowdDataset) -> scipy.sparse.csr_array:
-    """(n_tasks, C) how often each task got each label; entries in order of class, none stored that is 0."""
+    """(n_tasks, C) number of labels by task and class; stored entries are positive and in order of class."""
     ones = np.ones(dataset.n_annotations)
     shape = (dataset.n_tasks, dataset.n_classes)
     votes = scipy.sparse.csr_array((ones, dataset.label.copy(), dataset.task_start.copy()), shape=shape)
@@ -38,7 +38,7 @@ def majority_labels(votes: scipy.sparse.csr_array) -> IntArray:
 
 
 def tied_votes(votes: scipy.sparse.csr_array) -> BoolArray:
-    """(n_tasks,) whether two labels or more are the most frequent."""
+    """(n_tasks,) bool, whether several labels are the most frequent."""
     task = np.repeat(np.arange(votes.shape[0]), np.diff(votes.indptr))
     most = np.zeros(votes.shape[0])
     np.maximum.at(most, task, votes.data)
@@ -55,7 +55,7 @@ class Others:
     Attributes:
         majority: (n_tasks,) majority vote of everyone, ties to the lowest class, -1 without labels.
         task: (P,) ascending.
-        worker: (P,) whose labels on the task are left out.
+        worker: (P,) the worker whose labels on the task are left out.
         without: (P,) majority vote of the others, -1 where nobody else labelled the task.
         pair_of: (n_annotations,) the pair of each annotation.
     """
@@ -77,7 +77,7 @@ def majority_of_others(dataset: CrowdDataset) -> Others:
     without = majority[task]
     support, runner_up = _two_best(votes, majority)
     own = np.bincount(pair_of, dataset.label == majority[dataset.task], minlength=len(pairs))
-    # Only the loss of votes for the winner can make another one, and only where the next best then reaches it.
+    # The winner changes only if it loses votes and the next best then reaches it.
     close = np.flatnonzero((own > 0) & (support[task] - own <= runner_up[task]))
     ones = np.ones(dataset.n_annotations)
     labels = scipy.sparse.csr_array((ones, (pair_of, dataset.label)), shape=(len(pairs), dataset.n_classes))
@@ -101,9 +101,9 @@ _MOST = 200_000_000  # weights held at once
 
 
 def bootstrap_weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
-    """(n_kinds, B) float32 how often each kind of unit is drawn with replacement; columns sum to the number of units.
+    """(n_kinds, B) float32 draws of each kind of unit, with replacement; columns sum to the number of units.
 
-    ``sizes`` (n_kinds,) counts the units of each kind; more weights than memory should hold are refused.
+    ``sizes`` (n_kinds,) counts the units of each kind; more than `_MOST` weights are refused.
     """
     n = int(sizes.sum())
     if len(sizes) * resamples > _MOST:
@@ -114,10 +114,7 @@ def bootstrap_weights(sizes: IntArray, resamples: int, rng: np.random.Generator)
 
 
 def percentile_interval(samples: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Percentile interval over the last axis; NaN samples (resamples where nothing is defined) are left out.
-
-    The interval is NaN where no resample is defined.
-    """
+    """Percentile interval over the last axis, without NaN samples; NaN where all are."""
     tail = 50 * (1 - level)
     undefined = np.isnan(samples)
     if not undefined.any():
@@ -130,7 +127,7 @@ def percentile_interval(samples: FloatArray, level: float) -> tuple[FloatArray, 
 
 
 def exact_interval(k: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Clopper and Pearson's interval of a share of which k of n were seen; numbers need not be whole."""
+    """Clopper and Pearson's interval of a share with k successes of n; numbers need not be whole."""
     tail, rest = (1 - level) / 2, n - k
     low = np.where(k > 0, betaincinv(np.maximum(k, 1e-9), rest + 1, tail), 0.0)
     return low, np.where(rest > 0, betaincinv(k + 1, np.maximum(rest, 1e-9), 1 - tail), 1.0)
@@ -149,8 +146,8 @@ def holm(p_value: FloatArray) -> FloatArray:
 def benjamini_hochberg(p_value: FloatArray) -> FloatArray:
     """Adjusted p-values (q-values) of Benjamini & Hochberg (1995) over all entries that are not NaN.
 
-    Calling those with q <= 0.05 significant keeps the expected share of false ones among them at most 5 % for
-    independent or positively dependent tests.
+    Among the tests with q <= 0.05 the expected share of false ones is at most 5 %, if tests are independent or
+    positively dependent.
     """
     adjusted = np.full(p_value.shape, np.nan)
     tested = ~np.isnan(p_value)
@@ -164,14 +161,14 @@ def benjamini_hochberg(p_value: FloatArray) -> FloatArray:
 
 
 def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
-    """Exact two-sided p-values of McNemar's test from the tasks that only one has right; NaN where there are none."""
+    """Exact two-sided p-values of McNemar's test, by the tasks that only one has right; NaN where there are none."""
     n = np.asarray(only_first) + np.asarray(only_second)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), n, 0.5))
     return np.where(n > 0, p, np.nan)
 
 
 def correlation(x: FloatArray, y: FloatArray, weight: FloatArray | None = None) -> float:
-    """Pearson's correlation, each pair counting by its weight; NaN where either does not vary."""
+    """Pearson's correlation of weighted pairs; NaN where either does not vary."""
     if len(x) < 2:
         return float("nan")
     w = np.ones(len(x)) if weight is None else np.asarray(weight, np.float64)

@@ -70,8 +70,8 @@ class OmegaRanking(FromSeeds):
         spread: (n,) standard deviation of ω̄ over seeds, NaN for one.
         n_workers: (n,) workers who labelled the task.
         entropy: (n,) entropy of the task's labels in nats.
-        label: (n,) what the reference says, -1 where it knows nothing.
-        n_top: tasks in the top half; with an odd number the middle one is among them.
+        label: (n,) class by the reference, -1 where unknown.
+        n_top: tasks in the top half, which has the middle one of an odd number.
         top, bottom: (C,) tasks of each true class in the two halves (expected numbers when soft).
         class_omega: (C,) mean ω̄ of the tasks of each class, NaN for classes without any.
         class_entropy: (C,) annotation entropy of each class in nats (CoNAL, App. C).
@@ -79,7 +79,7 @@ class OmegaRanking(FromSeeds):
         class_correlation: Spearman's, between ``class_omega`` and ``class_entropy``.
         seed_correlation: mean Spearman correlation of the tasks' ω̄ between two seeds, over all seeds of the run,
             whichever is shown; NaN for a single one.
-        task_ids: (n,) names.
+        task_ids: (n,) ids.
         seeds: the seeds that were combined.
     """
 
@@ -145,8 +145,8 @@ def omega_ranking(
 ) -> OmegaRanking:
     """Rank tasks by ω̄, and count the true classes in the top and the bottom half.
 
-    A worker who labelled a task twice counts once. ω̄ is taken of every seed and then averaged, so that tasks are
-    ranked by the mean over seeds. Time and memory follow the annotations.
+    A worker who labelled a task twice counts once. Tasks are ranked by the mean of ω̄ over seeds. Time and memory are
+    linear in the annotations.
 
     Args:
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
@@ -205,7 +205,7 @@ def omega_ranking(
 
 
 def _per_class(truth: Reference, n_classes: int, task: IntArray, weight: FloatArray | None = None) -> FloatArray:
-    """(C,) tasks of each true class, those left out that the reference does not know; or their weights' sum."""
+    """(C,) number of the tasks, or sum of their weights, by true class; tasks of unknown class do not count."""
     known = truth.labels[task] >= 0
     task, w = task[known], np.ones(int(known.sum())) if weight is None else weight[known]
     if truth.posterior is not None:
@@ -237,7 +237,7 @@ class OmegaSpread(FromSeeds):
         quantiles: (K, 5) at `QUANTILES`, by linear interpolation.
         edges: (B + 1,) of the bins between the smallest and the largest ω.
         counts: (K, B) annotations in each bin, the last bin with its upper edge.
-        reference: what counted as the truth (of a soft one the most probable class); "" for workers.
+        reference: what counted as the truth (a soft one by its most probable class); "" for workers.
         seeds: the seeds whose mean ω each annotation has.
     """
 
@@ -273,8 +273,8 @@ def omega_spread(
 
     Args:
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
-        by: what to group by.
-        reference: what counts as the truth; not looked at for workers.
+        by: group annotations by the true class of their task, or by worker.
+        reference: what counts as the truth; not used for workers.
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         n_bins: of the histograms.
 
@@ -303,7 +303,7 @@ def omega_spread(
 
 
 def _edges(values: FloatArray, bins: int) -> FloatArray:
-    """(bins + 1,) equal bins from the smallest to the largest value, at least a little wide."""
+    """(bins + 1,) edges of equal bins from the smallest to the largest value, which span 0.001 at least."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     margin = max(0.0, 1e-3 - (high - low)) / 2
     return np.linspace(low - margin, high + margin, bins + 1)
@@ -335,9 +335,9 @@ class OmegaTruth(FromSeeds):
         correlation: Pearson's.
         rank_correlation: Spearman's.
         mean_true, mean_recovered: means of the true and the recovered ω.
-        auc: probability that an annotation that used the common confusion has the larger recovered ω of two, ties
-            counting half; NaN where the simulation does not say which did.
-        auc_limit: the same of the true ω, the best there is to reach.
+        auc: area under the ROC curve of the recovered ω, by which annotations used the common confusion; NaN where
+            the simulation does not know.
+        auc_limit: the same of the true ω, an upper limit.
         seeds: the seeds whose mean ω each annotation has.
     """
 

@@ -27,9 +27,8 @@ class Planted(Shown):
     """A crowd judged by gold.
 
     Args:
-        confusion: (C, C) share of each label among all labels given to tasks of a true class; NaN for a class that
-            nobody labelled.
-        right: share of the labels that name the true class.
+        confusion: (C, C) shares of the labels given to the tasks of each true class; NaN for classes without labels.
+        right: share of right labels.
         majority: share of the labelled tasks whose majority vote is right (ties to the lowest class).
         misleading: numbers of the classes whose tasks were given another label most often.
         n_annotations: annotations of tasks with gold.
@@ -148,7 +147,7 @@ class TagRecovery(Shown):
 
 @door
 def tag_recovery(dataset: CrowdDataset, reference: ReferenceLike) -> TagRecovery:
-    """Compare what a reference says of the workers' errors with what gold says.
+    """Compare the workers' errors by a reference with those by gold.
 
     Args:
         dataset: tags tokens, with gold.
@@ -183,7 +182,7 @@ def _rates(dataset: CrowdDataset, reference: ReferenceLike) -> FloatArray:
 
 
 def _distance(estimate: FloatArray, true: FloatArray) -> float:
-    """Mean over the rows that both know."""
+    """Mean squared difference over the rows known in both."""
     return float(np.nanmean(((estimate - true) ** 2).sum(-1)))
 
 
@@ -264,10 +263,10 @@ class RatingRecovery(Shown):
         planted_bias, bias: (R,) mean over a worker's tasks of line − truth, and of rating − reference.
         planted_scale, scale: (R,) slopes on the truth and on the reference.
         planted_noise, spread: (R,) standard deviation around the line, and of rating − reference.
-        pairs: whose errors are alike, by the reference.
+        pairs: workers with similar errors, by the reference.
         shared: bias of the crowd over the range of the reference.
         planted_shared: (n_bins,) bias of the crowd's mean line in the middle of each bin.
-        rmse: root mean squared error of the reference on the tasks that judge it.
+        rmse: root mean squared error of the reference.
     """
 
     reference: str
@@ -292,7 +291,7 @@ class RatingRecovery(Shown):
 
     @property
     def own_bias_error(self) -> float:
-        """The same without the mean over workers: what sets workers apart, whatever all share."""
+        """The same after subtracting the mean bias over workers, which all share."""
         difference = self.bias - self.planted_bias
         return _rms(difference - np.nanmean(difference))
 
@@ -326,15 +325,15 @@ class RatingRecovery(Shown):
 def rating_recovery(
     dataset: RatingDataset, truth: RatingTruth | str | None = None, judging: BoolArray | None = None
 ) -> RatingRecovery:
-    """Compare what a reference leads to with what was planted.
+    """Compare the estimates by a reference with the planted parameters.
 
     Args:
         dataset: simulated, with its truth.
-        truth: the reference, of `rating_truth` or of one's own.
+        truth: the reference, by `rating_truth` or your own.
         judging: (n_tasks,) rated tasks with gold on which the reference is judged; default all.
 
     Raises:
-        DataError: nobody knows what was planted.
+        DataError: the dataset has no planted parameters.
 
     Examples:
         >>> import crowdcore as cc
@@ -374,6 +373,6 @@ def rating_recovery(
 
 
 def _rms(values: FloatArray, weights: IntArray | None = None) -> float:
-    """Root mean square of the known ones; NaN without any."""
+    """Root mean square of the known values; NaN without any."""
     known = ~np.isnan(values)
     return float(np.sqrt(np.average(values[known] ** 2, weights=None if weights is None else weights[known])))

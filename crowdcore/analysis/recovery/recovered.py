@@ -19,10 +19,10 @@ from crowdcore.data.doors import door
 
 @dataclass(frozen=True, eq=False)
 class RecoveredConfusion(FromSeeds):
-    """Confusions of the workers, and three numbers for each; spreads are standard deviations over seeds.
+    """Confusions of the workers with three measures of each; spreads are standard deviations over seeds.
 
-    The numbers are taken of every seed by itself and then averaged, over the rows that the method knows (an
-    aggregator's may be NaN). Spreads are NaN for a single seed.
+    Measures are computed for each seed, over the rows that are not NaN, and then averaged. Spreads are NaN for a single
+    seed.
 
     Args:
         matrices, spread: (n_workers, C, C) mean and standard deviation over seeds, row = true class, column = given
@@ -35,7 +35,7 @@ class RecoveredConfusion(FromSeeds):
             worker's group; None without a common confusion.
         common_share, common_share_spread: (n_workers,) mean of ω over the worker's annotations, NaN for workers
             without any; None where the method has no ω.
-        n_annotations: (n_workers,) annotations of each worker; a model's own matrices of the others are its start.
+        n_annotations: (n_workers,) annotations; a model's matrix of a worker without any is as initialised.
         counts: (n_workers, C, C) expected labels behind counted ``matrices``, mean over seeds; None for others.
         seeds: the seeds that were combined.
     """
@@ -92,7 +92,7 @@ class RecoveredConfusion(FromSeeds):
 def matrix_frame(
     names: Sequence[str] | pd.Index[str], matrices: FloatArray, spread: FloatArray, classes: Sequence[str]
 ) -> pd.DataFrame:
-    """(K, C, C) or (C, C) matrices as rows who, true, given, share, share_std."""
+    """One row per cell of (K, C, C) or (C, C) matrices: who, true, given, share, share_std."""
     n = len(classes)
     row, true, given = np.indices((len(names), n, n)).reshape(3, -1)
     class_names = pd.Index(classes)
@@ -122,10 +122,8 @@ def recovered_confusion(
 ) -> RecoveredConfusion:
     """Summarise the confusions that a training run recovered; the arrays are those of a `TrainingResult`.
 
-    With ``counts`` a worker's confusion is what the run's posterior counts (`confusion_of_counts`), so that it does not
-    depend on how the method explains labels.
-
-    Whether seeds may be averaged is another question: see `seeds_comparable`.
+    With ``counts`` a worker's confusion is counted by the run's posterior (`confusion_of_counts`) and does not depend
+    on how the method explains labels. `seeds_comparable` judges whether seeds may be averaged.
 
     Args:
         dataset: what it was trained on.
@@ -136,7 +134,7 @@ def recovered_confusion(
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         effective: (S, n_workers, C, C) from `effective_confusion`, to summarise in place of ``worker_confusion``;
             distances from the common confusion stay those of ``worker_confusion``.
-        counts: (S, n_workers, C, C) labels of each worker by class, to count in place of both.
+        counts: (S, n_workers, C, C) labels of each worker by class, to use in place of both.
 
     Raises:
         SettingError: arrays of another dataset, or no such seed.
@@ -235,8 +233,8 @@ def names_at_risk(dataset: CrowdDataset, effective: FloatArray) -> list[tuple[in
     """Classes whose tasks would most often get another label; labels alone cannot name these.
 
     Args:
-        dataset: how many annotations each worker gave.
-        effective: (R, C, C), or (S, R, C, C) of which the mean over S counts; see `effective_confusion`.
+        dataset: weighs each worker by their annotations.
+        effective: (R, C, C), or (S, R, C, C) to average over S; see `effective_confusion`.
 
     Returns:
         (class, most frequent label) of each class for which the two differ.
@@ -249,7 +247,7 @@ def names_at_risk(dataset: CrowdDataset, effective: FloatArray) -> list[tuple[in
 
 @dataclass(frozen=True, eq=False)
 class SkillComparison(FromSeeds):
-    """Skill: mean of a confusion's diagonal, here over the classes of which the worker labelled some task.
+    """Learnt and observed skill: mean of a confusion's diagonal, over the classes that the worker met.
 
     Args:
         learned: (n_workers,) of the recovered confusions, mean over seeds; NaN where ``observed`` is.
@@ -257,8 +255,8 @@ class SkillComparison(FromSeeds):
         observed: (n_workers,) of the observed confusion; NaN for workers without evidence.
         n_annotations: (n_workers,) annotations behind ``observed`` (expected number when soft).
         n_classes: (n_workers,) classes with evidence.
-        correlation: Pearson's, over workers, every worker counting alike.
-        weighted: the same, weighted by ``n_annotations``, as few labels say little.
+        correlation: Pearson's, over workers with equal weights.
+        weighted: the same, weighted by ``n_annotations``.
         rank_correlation: Spearman's.
         seeds: the seeds that were combined.
     """
@@ -285,7 +283,7 @@ class SkillComparison(FromSeeds):
 def skill_comparison(
     observed: WorkerConfusion, worker_confusion: FloatArray, *, seeds: Sequence[int], seed: int | None = None
 ) -> SkillComparison:
-    """Compare learnt skills with observed ones, class by class for which both can be had.
+    """Compare learnt skills with observed ones, over the classes for which both are known.
 
     Args:
         observed: from `worker_confusion`, with gold or another reference.

@@ -65,11 +65,11 @@ class Trained(Protocol):
     """A trained result, such as `learning.TrainingResult`."""
 
     def dataset_of(self, given: Any = None) -> Any:
-        """Return the dataset of the training; the given one, if any."""
+        """Return the given dataset, or that of the training."""
 
 
 class FromResult(Protocol[P, R]):
-    """A function of a dataset and what was recovered from it, which also takes both from a trained result."""
+    """Function of a dataset and recovered arrays, which also accepts a trained result in their place."""
 
     @overload
     def __call__(self, dataset: DatasetLike, /, *args: P.args, **settings: P.kwargs) -> R: ...
@@ -87,9 +87,9 @@ _PARTS = {n: n for n in ("worker_confusion", "common_confusion", "omega", "group
 
 
 def of_result(function: Callable[Concatenate[CrowdDataset, P], R]) -> FromResult[P, R]:
-    """Take a trained result in place of the arrays it holds, and of the seeds, of which those are shown that can be.
+    """Let a function accept a trained result in place of its arrays and seeds (one seed if they are not comparable).
 
-    A result alone brings its dataset along; ``function(dataset, result)`` names it.
+    ``function(result)`` uses the dataset of the training, ``function(dataset, result)`` the given one.
     """
     parameters, inner = signature(function).parameters, cast(Any, door(function))
     others = [name for name in parameters if name not in _PARTS]
@@ -133,7 +133,7 @@ class SeedsComparable(Shown):
     """Answer to whether seeds can be averaged.
 
     Args:
-        comparable: whether they can.
+        comparable: whether they can be averaged.
         reason: why not, as the end of a sentence; empty if they can.
     """
 
@@ -154,13 +154,13 @@ def seeds_comparable(
 ) -> SeedsComparable:
     """Judge whether the confusions that several seeds recovered can be averaged.
 
-    They can if no other order of a seed's classes fits the first seed's confusions clearly better (in the mean over
-    workers of the squared distance of the rows that would move), and if their epochs differ by a factor of 3 at most.
+    They can if no other order of a seed's classes fits the first seed's confusions clearly better (by the squared
+    distance of the rows that would move, mean over workers), and if their epochs differ by a factor of 3 at most.
 
     Args:
         confusion: (S, R, C, C) of the workers, or (S, 1, C, C) of all; rows sum to 1.
         epoch: (S,) epoch that each seed's confusions are from.
-        seeds: (S,) what the replicas are called.
+        seeds: (S,) names of the replicas.
         classes: (C,) names.
         at_last: whether these are the last epochs, which count as equally old.
 
@@ -202,8 +202,8 @@ class Band(Shown):
     """One method along an axis; a position without values is NaN.
 
     Args:
-        name: what the curve is called.
-        method: registered name, which settles its colour.
+        name: name of the curve.
+        method: registered name, which sets the colour.
         x: (K,) positions: numbers or words.
         mean: (K,) over seeds.
         std: (K,) sample standard deviation (n - 1); NaN for a single value.
@@ -222,10 +222,10 @@ def band(name: str, method: str, x: Sequence[object] | AnyArray, values: FloatAr
     """Mean and standard deviation over seeds at every position.
 
     Args:
-        name: what the curve is called.
+        name: name of the curve.
         method: registered name.
         x: (K,) positions.
-        values: (K, S), NaN where a seed has none (it stopped early); or K arrays of any lengths.
+        values: (K, S), NaN where a seed stopped earlier; or K arrays of any lengths.
 
     Raises:
         SettingError: not one row of values per position.
@@ -254,10 +254,10 @@ def seeds_in_words(counts: Iterable[int]) -> str:
 
 
 def smoothed(b: Band, around: int) -> Band:
-    """The band with mean and std replaced by their moving average over ``around`` positions (fewer at both ends).
+    """Replace mean and std by their moving average over ``around`` positions (fewer at both ends).
 
     Args:
-        b: along positions at equal distances; a position without a value stays without.
+        b: at equidistant positions; those without a value stay so.
         around: an odd number; 1 changes nothing.
 
     Raises:
@@ -273,12 +273,12 @@ def smoothed(b: Band, around: int) -> Band:
 
 
 def band_frame(bands: Sequence[Band], x: str, value: str) -> pd.DataFrame:
-    """The bands as a long table: run, method, position, mean, std, seeds.
+    """Long table of the bands: run, method, position, mean, std, seeds.
 
     Args:
-        bands: in the order wanted.
-        x: what the positions are.
-        value: what the values are.
+        bands: in the order of the table.
+        x: name of the positions.
+        value: name of the values.
     """
     frames = [
         pd.DataFrame(

@@ -39,7 +39,7 @@ class LabelShares(Shown):
     high: FloatArray
 
     def holds(self, shares: FloatArray) -> BoolArray:
-        """(..., C, C) which shares lie within the intervals."""
+        """(..., C, C) bool, whether each share lies within its interval."""
         return np.asarray((shares >= self.low - 1e-9) & (shares <= self.high + 1e-9))
 
 
@@ -49,11 +49,11 @@ class RecoveredShares(FromSeeds):
 
     Args:
         cells: (n, 2) true class and given label of the largest confusions in the labels, the largest first.
-        labels: of all labels.
+        labels: shares of all labels.
         recovered: (S, C, C) the same shares by the run: of each label ``ω π^g + (1 - ω) π^r``, or ``π^r``.
         common: (S, C, C) π^g; None without a common confusion, or with several.
-        common_labels: of the labels as far as the run explains them by π^g, in each seed; None as above.
-        seeds: the seeds that were looked at.
+        common_labels: shares of the labels as far as the run explains them by π^g, in each seed; None as above.
+        seeds: the seeds that were compared.
         classes: (C,) names.
     """
 
@@ -68,7 +68,7 @@ class RecoveredShares(FromSeeds):
 
     @property
     def within(self) -> BoolArray:
-        """(n,) cells whose recovered share, in the mean over seeds, lies within the interval of the labels' share."""
+        """(n,) bool, whether the recovered share (mean over seeds) lies within the interval of the labels' share."""
         return self._at(self.labels.holds(self.recovered.mean(0)))
 
     @property
@@ -78,7 +78,7 @@ class RecoveredShares(FromSeeds):
 
     @property
     def common_within_by_seed(self) -> BoolArray | None:
-        """(S, n) cells whose share in π^g lies within the interval of that in the labels that π^g explains."""
+        """(S, n) bool, whether the share in π^g lies within the interval of that in the labels that π^g explains."""
         if self.common is None or self.common_labels is None:
             return None
         inside = [part.holds(share) for part, share in zip(self.common_labels, self.common, strict=True)]
@@ -119,20 +119,20 @@ def recovered_shares(
     """Compare the ``n`` largest confusions in the labels with those of a run; arrays as a `TrainingResult` has them.
 
     A run's share of all labels is compared with that in all labels. Its common confusion is compared with that in the
-    labels that it explains, in which a label of class a counts ``ω π^g_ab / (ω π^g_ab + (1 - ω) π^r_ab)`` (Chu, Ma &
-    Wang 2021, eq. 2). Both are the run's explanation of the same labels, so that they differ where it does not fit.
+    labels that it explains, where a label b on class a counts ``ω π^g_ab / (ω π^g_ab + (1 - ω) π^r_ab)`` (Chu, Ma &
+    Wang 2021, eq. 2). Where the two differ, the run does not fit its labels.
 
     Args:
-        dataset: what it was trained on.
+        dataset: that of the training.
         reference: what counts as the truth.
         worker_confusion: (S, n_workers, C, C).
         common_confusion: (S, C, C), or (S, G, C, C) with ``group``.
         omega: (S, n_annotations); NaN where the model has none.
         group: (S, n_workers) group of each worker.
         seeds, seed: (S,) names of the replicas, and one of them, or None for all.
-        n: how many confusions, at most; cells of 0 do not count.
-        counts: (S, n_workers, C, C) labels of each worker by class as the run counts them, to take its share of all
-            labels from.
+        n: confusions at most; cells of 0 do not count.
+        counts: (S, n_workers, C, C) labels of each worker by class as counted by the run, to compute its share of all
+            labels.
 
     Raises:
         DataError: no usable reference.
@@ -191,11 +191,11 @@ def recovered_shares(
 def label_shares(
     task: IntArray, true: IntArray, given: IntArray, weight: FloatArray, n_classes: int, level: float = 0.95
 ) -> LabelShares:
-    """Shares of given labels on tasks of each class, with Wilson intervals of the number of labels that they are worth.
+    """Shares of given labels on tasks of each class, with Wilson intervals for their effective number of labels.
 
-    The variance of a share clusters by task: ``Σ_i (m_ib - p n_i)² / (Σ_i n_i)²``; a share of p is worth ``p (1 - p)``
-    over it labels, one of 0 or 1 as many as there are tasks (Kish's effective number). Aligned (E,) are the labels'
-    ``task``, true class of the task, given class and weight.
+    The variance of a share p clusters by task: ``V = Σ_i (m_ib - p n_i)² / (Σ_i n_i)²``. The effective number is
+    ``p (1 - p) / V``, and for shares of 0 or 1 that of the tasks (Kish). ``task``, ``true``, ``given`` and ``weight``
+    (E,) are the task of each label, its true class, the given class and the label's weight.
     """
     units, unit = np.unique(task.astype(np.int64) * n_classes + true, return_inverse=True)
     of = units % n_classes
@@ -217,9 +217,9 @@ def label_shares(
     return LabelShares(share, counts, low, high)
 
 
-_SMALL, _STEPS = 300_000, (120, 30)  # cells of counts up to which, and beyond which, so many steps improve the split
+_SMALL, _STEPS = 300_000, (120, 30)  # cells of counts; steps that improve the split up to so many, and beyond
 _Z = 1.96  # standard deviations of a 95 % interval
-_TELLS, _HIGHER = 0.2, 0.05  # correlation from which ω tells shared mistakes; difference of means that is worth saying
+_TELLS, _HIGHER = 0.2, 0.05  # correlation from which ω tells shared mistakes; difference of means that is reported
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ class SharedPart(FromSeeds):
 
     Args:
         share, spread: (C, C) mean and standard deviation over seeds; row = true class, column = given label. The
-            diagonal is the share of right labels that the common confusion is credited with.
+            diagonal is the share of right labels attributed to the common confusion.
         low, high: (C, C) ends of the 95 % interval over seeds and labels.
         common: (C, C) π^g, mean over seeds.
         mistake: (n_annotations,) probability that a label is wrong and of the common confusion, mean over seeds; NaN
@@ -270,9 +270,9 @@ def shared_part(
     """Split the workers' counts into a common confusion and their own (as `ConalEM` does), seed by seed.
 
     Args:
-        dataset: what was trained on.
-        counts: (S, n_workers, C, C) labels of each worker by class, as `learning.worker_counts` has them.
-        posterior: (S, n_tasks, C) of the tasks' classes, to judge single labels by; NaN = unknown.
+        dataset: that of the training.
+        counts: (S, n_workers, C, C) labels of each worker by class, by `learning.worker_counts`.
+        posterior: (S, n_tasks, C) of the tasks' classes, to judge single labels; NaN = unknown.
         seeds, seed: (S,) names of the replicas, and one of them, or None for all.
 
     Raises:
@@ -310,14 +310,14 @@ def _mistake(dataset: CrowdDataset, d: Decomposition, posterior: FloatArray) -> 
 
 @dataclass(frozen=True, eq=False)
 class OmegaUse(Shown):
-    """ω of right labels, of labels that are wrong as another's of their task is, and of labels that are wrong alone.
+    """ω of right labels, of labels with the same mistake as another one of their task, and of other wrong labels.
 
     Args:
         n: (3,) annotations with ω whose task's class the reference knows.
         omega: (3,) their mean ω; NaN without any.
         mistake: (3,) their mean probability of a shared mistake; None where it is not known.
-        omega_correlation, mistake_correlation: of ω, and of that probability, with being wrong as others are, over all
-            these annotations; NaN where either is constant.
+        omega_correlation, mistake_correlation: of ω, and of that probability, with making the same mistake as another,
+            over all these annotations; NaN where either is constant.
         wrong_correlation: of ω, over wrong annotations.
     """
 
@@ -331,7 +331,7 @@ class OmegaUse(Shown):
 
     @property
     def sentence(self) -> str:
-        """Sentence for where a high ω goes with right labels, or with no kind of label; else empty."""
+        """Warning if a high ω goes with right labels, or with no kind of label; else empty."""
         right, alike, _ = self.omega
         if not self.n[:2].all() or self.omega_correlation >= _TELLS:
             return ""
@@ -356,10 +356,10 @@ class OmegaUse(Shown):
 def omega_use(
     dataset: CrowdDataset, omega: FloatArray, reference: ReferenceLike = None, mistake: FloatArray | None = None
 ) -> OmegaUse:
-    """Judge ω by what it is read for: which wrong labels are shared.
+    """Judge how well ω tells which wrong labels are shared mistakes.
 
     Args:
-        dataset: whose annotations they are.
+        dataset: the annotations.
         omega: (n_annotations,) ω, mean over seeds; NaN = unknown.
         reference: what counts as the truth.
         mistake: (n_annotations,) probability of a shared mistake (`SharedPart.mistake`).

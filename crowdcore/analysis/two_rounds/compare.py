@@ -17,7 +17,7 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
-_LEAST = 5  # tasks in each round below which nothing is tested
+_LEAST = 5  # tasks in each round that a test needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +38,12 @@ class Change:
 
 
 class Clusters:
-    """Labels in groups, with the tasks and workers that make them dependent.
+    """Labels in groups, dependent within tasks and workers.
 
     Args:
-        group, weight: (E,) group of each entry, of which there are ``n``, and the weight of the entry in it.
+        group, weight: (E,) each entry's group, one of ``n``, and its weight there.
         second, task, worker: (E,) whether the entry is of the second round, its task and worker.
-        within: compare each worker with their own labels of the other round; else, workers count as drawn at random.
+        within: compare each worker with their own labels of the other round; else workers count as a random sample.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Clusters:
         mean, clustered by task alone where workers are compared with themselves.
 
         Args:
-            influence: how often a worker's labels enter the mean: 2 where others' values depend on them, too.
+            influence: times that a worker's labels enter the mean: 2 if others' values depend on them, too.
         """
         parts = [np.bincount(self.group, self.weight * value * (self.second == k), self.n) for k in (0, 1)]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,10 +145,10 @@ def worker_change(
     """Compare each worker's means of ``value`` (E,) in 0 … 1, within strata (true classes) and pooled over them.
 
     The means are those over the strata that the worker met in both rounds, weighed by ``n_1 n_2 / (n_1 + n_2)``
-    (Mantel & Haenszel). Within a stratum every order of the worker's labels is equally probable if nothing changed, so
-    the sum of the second round has variance ``n_1 n_2 / n · s²``; the statistic, less half a label, is referred to the
-    t distribution that Pitman's permutation test follows. The interval adds a right and a wrong label to each round
-    (Agresti & Caffo 2000).
+    (Mantel & Haenszel). If nothing changed, all orders of a worker's labels within a stratum are equally probable, so
+    the sum of the second round has variance ``n_1 n_2 / n · s²``; the statistic, less half a label, is compared with
+    the t distribution of Pitman's permutation test. The interval adds a right and a wrong label to each round (Agresti
+    & Caffo 2000).
     """
     cell = worker.astype(np.int64) * n_strata + stratum
     shape = n_workers, n_strata
@@ -197,8 +197,8 @@ _BY_MODEL = (
 _FAMILIES = 4
 _LEVEL = 0.05
 _LEAST_BELIEF = 0.02  # below which a label does not count towards a class
-_COMMON = 0.9  # share of each round's labels by workers of both from which workers are compared with themselves
-_CARRIERS = 5  # tasks with a mistake below which its change is not tested
+_COMMON = 0.9  # least share of each round's labels by workers of both, for comparing workers with themselves
+_CARRIERS = 5  # tasks with a mistake that the test of its change needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +206,11 @@ class Rounds(Shown):
     """Two rounds side by side; q-values are after Benjamini–Hochberg, times the number of families.
 
     Attributes:
-        names: what the two rounds are called.
+        names: of the two rounds.
         n_annotations: labels of each round, (2,).
         n_tasks: tasks of each round, (2,).
         n_workers: workers of each round, (2,).
-        within: whether workers are compared with themselves; else they count as drawn at random.
+        within: whether workers are compared with themselves; else they count as a random sample.
         measures: (2,) `MEASURES`.
         q_measures: (2,).
         noise: (C,) share of wrong labels among those on tasks of each class.
@@ -276,7 +276,7 @@ class Rounds(Shown):
         return table.sort_values("q_value", kind="stable", ignore_index=True)
 
     def workers_frame(self) -> pd.DataFrame:
-        """A row per worker, the surest change first; without shares for who is in one round only. Index = number."""
+        """A row per worker, the surest change first; no shares for workers of one round only. Index = number."""
         active = np.flatnonzero((self.labels > 0).any(0))
         table = _frame(self.workers, self.q_workers).iloc[active]
         table.insert(0, "worker", self.worker_ids[active])
@@ -295,7 +295,7 @@ def _frame(change: Change, q_value: FloatArray) -> pd.DataFrame:
 
 @door
 def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: ReferenceLike = None) -> Rounds:
-    """Test what changed from one dataset to the next, and who changed; see `rounds`.
+    """Test for changes from one dataset to the next, of the crowd and of each worker; see `rounds`.
 
     Args:
         first: the earlier round.
@@ -325,7 +325,7 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = None, *, by: str = 
     Agreement, the share of right labels, the share of wrong ones per class and of each mistake are means over labels;
     `Clusters.change` tests their change, with labels dependent within tasks (of tags, within sentences) and within
     workers. `worker_change` tests each worker of both rounds, within true classes, by the first label that they gave to
-    a task in each round. `CONTROL` says how many false alarms that makes.
+    a task in each round. `CONTROL` describes the control of false alarms.
 
     Args:
         reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`; where workers
@@ -396,7 +396,7 @@ def _controlled(p_value: FloatArray) -> FloatArray:
 
 
 def _judged_rows(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple[IntArray, FloatArray, str]:
-    """Rows of the annotations that can be judged, belief in each class of their tasks (n, C), and by whom."""
+    """Rows of the annotations that can be judged, belief in each class of their tasks (n, C), and a sentence on it."""
     if truth.checked:
         rows = np.flatnonzero(truth.labels[dataset.task] >= 0)
         judge = (np.arange(dataset.n_classes) == truth.labels[dataset.task[rows], None]).astype(np.float64)

@@ -19,7 +19,7 @@ ROUND, HALVES, DATE = "round", "halves", "date"
 
 @door
 def join_rounds(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
-    """All annotations of two datasets, with the column ``round`` (1 or 2); equal ids are the same task or worker.
+    """Join the annotations of two datasets, with a column ``round`` (1 or 2); equal ids are the same task or worker.
 
     Raises:
         DataError: no class in common, or a task whose gold differs between the two.
@@ -65,14 +65,13 @@ def join_rounds(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
 
 @door
 def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolArray, tuple[str, str]]:
-    """(n_annotations,) whether each annotation is of the second round, and the names of the two rounds.
+    """(n_annotations,) bool, whether each annotation is of the second round, and the names of the two rounds.
 
     Args:
-        by: ``"date"`` (the column ``timestamp``), another column of the annotations, or as a check of what chance
-            does, ``"halves"`` of the crowd (every worker falls into one by the seed ``at``); default: the column
-            ``round``.
-        at: where the second round begins: a date or number, or the column's value that is the second round; default:
-            the median of dates and numbers, the second of a column's two values.
+        by: ``"date"`` (the column ``timestamp``), another column of the annotations, or ``"halves"`` of the crowd,
+            drawn by the seed ``at`` to see the effect of chance; default: the column ``round``.
+        at: the date or number at which the second round begins, or the column's value for it; default: the median of
+            dates and numbers, the second of a column's two values.
 
     Raises:
         SettingError: no such column or value, or none is given and there is no column ``round``.

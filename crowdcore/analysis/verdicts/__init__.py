@@ -5,9 +5,9 @@ from __future__ import annotations
 REMOVE, TRUST, CONFUSED, SURE, LEVEL = 2 / 3, 1 / 2, 0.2, 0.9, 0.05
 """Default thresholds and level of `worker_verdicts`, `task_verdicts`, pages, commands and checks, all alike."""
 VERDICT_WORDS = {"underpowered": "undecided"}
-"""Verdicts, of workers and of rules, that pages, commands and reports call by another word."""
+"""Words for verdicts, of workers and of rules, that differ from their keys."""
 
 
 def verdict_word(verdict: str) -> str:
-    """The word for a verdict in tables and pages."""
+    """Return the word for a verdict in tables and pages."""
     return VERDICT_WORDS.get(verdict, verdict)

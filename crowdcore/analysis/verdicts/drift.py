@@ -1,4 +1,4 @@
-"""Workers who become worse over time: by their own accuracy, and beyond what tasks and the others' success explain."""
+"""Drift: workers who become worse over time, beyond what their tasks and the others' success explain."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.times import TIME, moments
 
 STEPS = (0.25, 0.5, 0.75, 0.8)
-"""Shares of a worker's labels after which a fall is looked for; besides, a straight line."""
-_LEAST = 20  # labels below which a worker is not tested
+"""Shares of a worker's labels after which a fall is tested, besides a straight line."""
+_LEAST = 20  # labels that a test needs
 _BINS = 20  # of time, for the others' success
 _OWN = 0.4  # deviation of the workers' own slopes on the others' success
-_PULL = 4.0  # labels of a class by which its mean is drawn to 0
+_PULL = 4.0  # pseudo-labels that draw the mean of a class to 0
 _ROUNDS = 3  # of fitting classes and slopes in turn
-_PARTS = 8  # of each worker's labels, whose means say how much moods and sessions vary
-_EXACT, _DRAWS, _CELLS = 0.004, 20_000, 500_000  # p-value below which permutations count, and how many at most
+_PARTS = 8  # of each worker's labels; their means show how much moods and sessions vary
+_EXACT, _DRAWS, _CELLS = 0.004, 20_000, 500_000  # p-value below which permutations are drawn, and their most
 _SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """The surest fall of each worker's accuracy; arrays (n_workers,), NaN and -1 where it is not tested.
+    """Surest fall of each worker's accuracy; arrays (n_workers,), NaN and -1 where it is not tested.
 
     Attributes:
-        p_value: of as large a fall by chance, the larger one of two: of the worker's own accuracy, and of what is left
-            of it beside classes, tasks and the others' success at that time.
+        p_value: larger one of two p-values: for the worker's own accuracy, and for its part that classes, tasks and the
+            others' success at that time do not explain.
         adjusted: after Holm over the workers tested.
         at: labels before the fall; half of them where it is steady.
         steady: whether a straight line fits best.
@@ -49,14 +49,14 @@ class Drift:
     n: IntArray
 
     def hidden(self, level: float) -> FloatArray:
-        """(n_workers,) fall, as a share of right labels, that the test at this level misses more often than not.
+        """(n_workers,) fall, in shares of right labels, that the test at this level finds in half of the cases.
 
-        Half right and half wrong labels, as they vary most; NaN where the worker is not tested.
+        For half right and half wrong labels, which vary most; NaN where the worker is not tested.
         """
         return np.where(self.at >= 0, np.minimum(self.limit(level) / np.sqrt(np.maximum(self.n, 1)), 1), np.nan)
 
     def limit(self, level: float) -> float:
-        """Contrast that any worker without a fall exceeds with this probability, after Bonferroni."""
+        """Contrast that some worker exceeds with this probability if nobody falls (Bonferroni)."""
         return fall_limit(level / max((self.at >= 0).sum(), 1))
 
 
@@ -72,15 +72,15 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
     """Test whether each worker's accuracy falls with time; None without times.
 
     Let x_j be the belief in a worker's j-th label, with gold 1 or 0. Two series are tested, and the larger p-value
-    counts, so that only a worker is named who is worse than before, and worse than tasks and times explain:
+    counts, so that a worker drifts only if worse than before, and worse than tasks and times explain:
 
-    - **absolute**: ``x_j - mean(x)``. Somebody who stays as good while others learn does not fall;
-    - **relative**: what is left of it after the worker's own mean of each class, and own slopes on the others' success
-      on the same task and at the same time. Where tasks harden or come class after class, nobody has changed.
+    - **absolute**: ``x_j - mean(x)``. A worker whose accuracy is constant while others learn does not fall;
+    - **relative**: the residual of it after the worker's own mean of each class, and own slopes on the others' success
+      on the same task and at the same time. If tasks become harder or come class after class, nobody falls.
 
     The statistic is the largest standardised difference of means before and after `STEPS`, or fall of a straight line,
-    divided by √φ: how much more the parts of the *other* workers' series vary than by chance (sessions, moods). Its
-    tail is that of Gaussian variables with the same correlations; where it is small, that of permutations.
+    divided by √φ, the factor by which parts of the *other* workers' series vary more than by chance (sessions, moods).
+    Its tail is that of Gaussian variables with the same correlations, and for small p-values that of permutations.
     """
     moment = times(dataset)
     if moment is None:
@@ -147,7 +147,7 @@ class _Tested:
 
 
 class _Series:
-    """The labels of all workers in order of worker and time."""
+    """Labels of all workers in order of worker and time."""
 
     def __init__(self, worker: IntArray, n_workers: int) -> None:
         self.worker = worker
@@ -159,7 +159,7 @@ class _Series:
         return np.bincount(self.worker, value, len(self.n)).astype(np.float64)
 
     def mean(self, value: FloatArray, some: BoolArray | None = None) -> FloatArray:
-        """(n_workers,) mean of the values of each worker, or of some of them; NaN without any."""
+        """(n_workers,) mean of each worker's values, or of ``some`` of them; NaN without any."""
         weight = np.ones(len(value)) if some is None else some.astype(np.float64)
         return divide(self.sum(value * weight), self.sum(weight))
 
@@ -167,7 +167,7 @@ class _Series:
         return np.asarray(value - self.mean(value)[self.worker])
 
     def test(self, value: FloatArray) -> _Tested:
-        """Test the series (values of mean 0) of every worker of enough labels."""
+        """Test the series (values of mean 0) of every worker with enough labels."""
         n = np.maximum(self.n, 1)
         deviation = np.sqrt(self.sum(value**2) / n)
         tested = (self.n >= _LEAST) & (deviation > 1e-9)
@@ -181,7 +181,7 @@ class _Series:
         return _Tested(size, z.argmax(0), np.where(tested, largest_tail(size), np.nan))
 
     def _moods(self, value: FloatArray, deviation: FloatArray, tested: BoolArray) -> FloatArray:
-        """(n_workers,) φ: how much more parts of the other workers' series vary than those of independent values."""
+        """(n_workers,) φ, the factor by which parts of the other workers' series vary more than independent values."""
         part = self.worker * _PARTS + self.place * _PARTS // np.maximum(self.n, 1)[self.worker]
         size = len(self.n) * _PARTS
         mean = divide(np.bincount(part, value, size), np.bincount(part, minlength=size)).reshape(-1, _PARTS)
@@ -191,7 +191,7 @@ class _Series:
         return np.maximum(np.where(others > 0, (ratio.sum() - ratio) / np.maximum(others, 1), 1.0), 1.0)
 
     def permuted(self, value: FloatArray, r: int, of: _Tested) -> float:
-        """p-value of one worker's contrast among permutations of the series, as far as they are needed."""
+        """p-value of one worker's contrast among permutations of the series, drawn until it is clear."""
         own = value[self._start[r] : self._start[r] + self.n[r]]
         contrasts, rng = _contrasts(len(own)), np.random.default_rng([_SEED, r])
         limit = of.size[r] * own.std() * (1 - 1e-9)
@@ -204,7 +204,7 @@ class _Series:
 
 
 def _contrasts(n: int) -> FloatArray:
-    """(5, n) rows of mean 0 and length 1, positive at the begin: steps, and a line."""
+    """(5, n) rows of mean 0 and length 1, positive at the start: steps, and a line."""
     place = np.arange(n)
     rows = [np.where(place < round(share * n), 1 / round(share * n), -1 / (n - round(share * n))) for share in STEPS]
     rows.append((n - 1) / 2 - place)
@@ -228,7 +228,7 @@ _FAR = 3.0  # beyond which the tail falls like that of one Gaussian variable
 
 
 def largest_tail(size: FloatArray) -> FloatArray:
-    """Chance of a contrast at least as large in a series that does not change."""
+    """Probability of a contrast at least as large in a series that does not change."""
     null = _null()
 
     def above(x: FloatArray | float) -> FloatArray:
@@ -240,6 +240,6 @@ def largest_tail(size: FloatArray) -> FloatArray:
 
 
 def fall_limit(p: float) -> float:
-    """Contrast that one by chance exceeds with probability p."""
+    """Contrast that a series without change exceeds with probability p."""
     grid = np.linspace(0, 12, 4001)
     return float(grid[np.searchsorted(-largest_tail(grid), -p)])

@@ -64,9 +64,9 @@ class Peers:
     def by_own_shares(self) -> FloatArray:
         """``judge`` (P, C), where each worker's tasks have class shares of their own; gold stays as it is.
 
-        ``judge_j(c) ρ_r(c) / ρ(c)`` for the worker r of label j, with ρ_r its mean over the worker's labels, by EM. In
-        a block of tasks where a class is rare, most of those that a few labels say to be of that class are not: else
-        all who label the block seem to make one mistake.
+        ``judge_j(c) ρ_r(c) / ρ(c)`` for the worker r of label j, with ρ_r its mean over the worker's labels, by EM.
+        Where a class is rare in a block of tasks, most of its labels are wrong; with common class shares, the workers
+        of the block would seem to share a mistake.
         """
         if not ((self.judge > 0) & (self.judge < 1)).any():  # gold
             return self.judge
@@ -85,10 +85,10 @@ class Peers:
         return expected_labels(task, worker, label, judge, votes, len(self.log_confusion))
 
     def opponents(self, true: IntArray, given: IntArray) -> FloatArray:
-        """(n_workers,) how many others say ``true`` where a worker says ``given``; NaN where nobody does, or it is -1.
+        """(n_workers,) number of others who say ``true`` where a worker says ``given``; NaN if nobody does, or for -1.
 
-        ``(Σ_s n_s)² / Σ_s n_s²`` of their labels n_s, which count by the belief without the worker. Two or three people
-        who err much on a block of tasks contradict whoever is right there, so that no mistake follows from few.
+        The effective number ``(Σ_s n_s)² / Σ_s n_s²`` of their labels n_s, weighed by the belief without the worker.
+        Few opponents prove no mistake: two or three who err on a block of tasks contradict everyone who is right there.
         """
         mine = np.flatnonzero((true[self.worker] >= 0) & (self.label == given[self.worker]))
         start = np.searchsorted(self.task, np.arange(len(self.crowd) + 1))
@@ -103,21 +103,20 @@ class Peers:
 
 
 def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | None = None) -> Peers:
-    """One E-step of Dawid & Skene (1979) by the confusions that the reference shows, with and without each label.
+    """Beliefs by one E-step of Dawid & Skene (1979) with the confusions by the reference, with and without each label.
 
     With counts n^r_ab of the reference (soft or hard) and the crowd's pooled confusion π^g,
     ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. If labels are independent given the class, the belief in it is
     ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]``, and without worker r ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
-    distribution. It judges r: never by r's own label, and workers with few labels do not get confusions that fit them
+    distribution. It judges r without r's own label, so that confusions of workers with few labels do not fit them
     perfectly. Where the reference is gold, gold itself is the judge.
 
     Those counts contain task i, so q_i contains its gold (or the model's estimate of it) and errs too rarely when
-    compared with gold. ``held_out`` is q_i after task i has been taken out of n^s, π^g and ρ: exactly the result of
-    counting all other tasks again.
+    compared with gold. ``held_out`` is q_i by counts n^s, π^g and ρ of all other tasks.
 
     Labels of a task that is hard, or looks like another class, depend on each other, and the product is overconfident:
-    ``crowd`` and ``held_out`` take `Evidence` with the dependence η instead. Judges stay products: verdicts compare
-    workers who are judged by the same ones.
+    ``crowd`` and ``held_out`` use `Evidence` with the dependence η instead. Judges stay products, since verdicts
+    compare workers with the same judges.
 
     Args:
         dependence: η; default: `fit_dependence`.
@@ -159,12 +158,12 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
 
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
-    """Sentence that names the truth and the number of labelled tasks where it is known."""
+    """Sentence with the name of the truth and the number of labelled tasks with known class."""
     return f"The truth is {truth.name}, on {plural((truth.known & dataset.annotated).sum(), dataset.task_noun)}."
 
 
 def only_peers(dataset: CrowdDataset) -> IntArray:
-    """(n_workers,) the other worker where two share tasks only with each other, even through others; else -1."""
+    """(n_workers,) the other worker of a pair who share tasks with nobody else; else -1."""
     from scipy.sparse.csgraph import connected_components  # slow to import
 
     n_workers, n = dataset.n_workers, dataset.n_workers + dataset.n_tasks

@@ -22,8 +22,8 @@ class SkillEvidence:
 
     Attributes:
         n: labels that could be judged.
-        hits: X = Σ_i x_i, belief in the worker's labels less what chance would give.
-        room: G = Σ_i g_i, what X would be for a perfect worker.
+        hits: X = Σ_i x_i, belief in the worker's labels less its expectation by chance.
+        room: G = Σ_i g_i, expected X of a perfect worker.
         variance: (3, n_workers) a_0, a_1, a_2 of the variance ``a_0 + a_1 κ + a_2 κ²`` of X.
         beside: κ of the other workers on this worker's tasks, NaN where it is not known.
     """
@@ -46,11 +46,11 @@ class SkillEvidence:
         return np.asarray(np.divide(gap, spread, out=np.zeros(len(self.n)), where=spread > _LEAST))
 
     def below(self, skill: float | FloatArray) -> FloatArray:
-        """p-value of so little agreement if the skill were at least this; NaN without evidence."""
+        """p-value of "skill at least this"; NaN without evidence."""
         return np.where(self.room > _LEAST, ndtr(self.z(skill)), np.nan)
 
     def usual(self) -> FloatArray:
-        """(n_workers,) the typical skill, or that of the others on the worker's own tasks where it is smaller."""
+        """(n_workers,) the typical skill, or that of the others on the worker's own tasks if smaller."""
         return np.clip(np.fmin(self.typical(), self.beside), 0, 1)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -79,12 +79,12 @@ class SkillEvidence:
 def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
     """Sum the evidence of each label on its worker's skill.
 
-    A worker who knows the truth with probability κ and else draws a label from the own label shares f gives label y
-    to a task with belief q with probability ``κ q(y) + (1 - κ) f(y)``. Then ``x = q(y) - Σ_c f(c) q(c)`` has mean
-    ``κ g`` with ``g = Σ_c q(c)² - Σ_c f(c) q(c)``, and variance
-    ``Σ_c P(c) q(c)² - (Σ_c P(c) q(c))²``, quadratic in κ. With gold, κ is Cohen's kappa against gold. With the other
-    workers' beliefs it is right as far as these are calibrated; where they are too sure, all workers' skills shrink
-    by about the same factor, so verdicts compare with the typical worker.
+    A worker who knows the truth with probability κ, and else draws a label from their own label shares f, gives label y
+    to a task with belief q with probability ``P(y) = κ q(y) + (1 - κ) f(y)``. Then ``x = q(y) - Σ_c f(c) q(c)`` has
+    mean ``κ g`` with ``g = Σ_c q(c)² - Σ_c f(c) q(c)``, and variance ``Σ_c P(c) q(c)² - (Σ_c P(c) q(c))²``, quadratic
+    in κ. With gold, κ is Cohen's kappa against gold. Otherwise it is right if the other workers' beliefs are
+    calibrated; where they are too sure, all workers' skills shrink by about the same factor, so verdicts compare with
+    the typical worker.
     """
     known = ~np.isnan(peers.judge[:, 0])
     worker, label, q = peers.worker[known], peers.label[known], peers.judge[known]
@@ -117,10 +117,11 @@ _DRAWS = 400
 
 
 def no_knowledge(peers: Peers, worker: int, *, ordered: bool = False) -> float:
-    """p-value that a worker's labels say nothing of the truth: permutations of them over the worker's own tasks.
+    """p-value of "the labels are independent of the truth", by permuting them over the worker's own tasks.
 
-    Of agreement, of mutual information with what judges them, and of ordered classes of the absolute correlation; the
-    smallest p-value counts, times their number. Somebody strict, lenient or with classes mixed up knows something.
+    The statistics are agreement and mutual information with the judge, and for ordered classes the absolute
+    correlation; the smallest p-value counts, times their number. A worker who is strict, lenient or mixes up classes
+    knows something.
     """
     own = np.flatnonzero((peers.worker == worker) & ~np.isnan(peers.judge[:, 0]))
     belief, label = peers.judge[own], peers.label[own]
@@ -149,14 +150,14 @@ def labels_needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, be
     return np.asarray(evidence.n * (4 / 3 * reach / gap) ** 2)
 
 
-_FLOOR_RATE = 0.02  # rate that is never worth training
-_TIMES = 2.5  # labels below which a confusion is not repeated
+_FLOOR_RATE = 0.02  # rates up to this are not worth training
+_TIMES = 2.5  # labels from which a confusion counts as repeated
 _TAIL = 0.05  # of the lower limit, one-sided
 
 
 @dataclass(frozen=True, eq=False)
 class Confused:
-    """The surest confusion of each worker; arrays (n_workers,), -1 and NaN where there is none to test.
+    """Surest confusion of each worker; arrays (n_workers,), -1 and NaN where there is none to test.
 
     Attributes:
         true, given: classes a and b.
@@ -179,9 +180,9 @@ class Confused:
 
 
 def tell_apart(counts: FloatArray) -> BoolArray:
-    """(n_workers,) who of two classes clearly gives the right one more often, by (n_workers, 2, 2) counts.
+    """(n_workers,) bool, whether a worker clearly tells two classes apart, by (n_workers, 2, 2) counts.
 
-    Youden's J is above 0 at 5 %, one-sided, by the normal approximation: whoever says one class to all has J = 0.
+    That is, Youden's J is above 0 at 5 %, one-sided, by the normal approximation; one class for all tasks has J = 0.
     """
     n = counts.sum(2)
     right = divide(np.diagonal(counts, axis1=1, axis2=2), n)
@@ -190,7 +191,7 @@ def tell_apart(counts: FloatArray) -> BoolArray:
 
 
 def common_mistakes(peers: Peers, least: float) -> BoolArray:
-    """(C, C) mistakes that most workers who saw a class make, on the share ``least`` of it; five of them at least."""
+    """(C, C) bool, mistakes of most workers who saw a class (five at least), each on the share ``least`` of it."""
     counts = peers.counted[0]
     rows = counts.sum(2, keepdims=True)
     saw = rows >= _TIMES
@@ -207,12 +208,11 @@ def confused_cells(
     others' rate in the same cell, in the crowd or on this worker's own tasks, or 0.02 if that is larger; and
     ``P(Bin((n_ab + m) / v, s) >= n_ab / v)``, where m are the worker's other mistakes (with three classes or more
     without those that mix up the same pair), and s is the share of n_ab + m that would fall into the cell if the worker
-    made all these mistakes equally often. That compares two rates given their sum, so that m is not taken for more than
-    was seen; v is 1 less their common rate, as mistakes vary less the more frequent they are. Counts are expected ones
-    where the truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least
-    probable of those with ``n_ab >= least · n_a``, but none of the mistakes ``shared`` (C, C), which are the
-    guideline's; ``level`` says which q-value makes the same the other way round sure. Of two classes, only workers who
-    `tell_apart` the classes mistake one for the other.
+    made all these mistakes equally often. That compares two rates given their sum, which allows for chance in m; v is 1
+    less their common rate, as mistakes vary less the more frequent they are. Counts are expected ones where the truth
+    is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least probable of those
+    with ``n_ab >= least · n_a``, without the mistakes ``shared`` (C, C) of the guideline; the reverse confusion is
+    given if its q-value is at most ``level``. Of two classes, only workers who `tell_apart` the classes confuse them.
     """
     n_classes = peers.judge.shape[1]
     counts, on_own_tasks = peers.counted
@@ -222,7 +222,7 @@ def confused_cells(
     wrong = ~np.eye(n_classes, dtype=bool)
 
     def elsewhere(of: AnyArray) -> FloatArray:
-        """(R, C, C) the sum over a worker's mistakes but for a cell and, with three classes or more, its reverse."""
+        """(R, C, C) sum over a worker's mistakes without a cell and, with three classes or more, its reverse."""
         of = of * wrong
         back = of.transpose(0, 2, 1) * (n_classes > 2)
         return np.asarray(of.sum((1, 2), keepdims=True) - of - back)

@@ -24,22 +24,22 @@ from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
-_SHARE = 0.01  # of gold labels that are wrong, before the labels are seen
-_ROUNDS = 2  # of counting confusions by what counts as the truth
+_SHARE = 0.01  # prior share of wrong gold labels
+_ROUNDS = 2  # of counting confusions
 
 
 def wrong_gold(dataset: CrowdDataset, gold: IntArray) -> FloatArray:
-    """Chance that each gold label is wrong, by the workers' labels.
+    """Probability that each gold label is wrong, by the workers' labels.
 
-    Gold is taken for one more labeller, who is wrong on a share ε = 0.01 of the tasks, in favour of the classes by
-    their frequency ρ:
+    Gold counts as one more labeller, who is wrong on a share ε = 0.01 of the tasks, where each other class has its
+    frequency ρ:
 
     ``q_i(c) ∝ γ_i(c) L_i(c)``, with ``γ_i(g_i) = 1 - ε``, ``γ_i(c) = ε ρ_c / (1 - ρ_{g_i})`` for all others.
 
     L is the likelihood of the labels by confusions that are counted on the other tasks, and by the dependence η of the
-    labels of a task (`Evidence`). So mistakes that the workers are known to make, alone or together, do not speak
-    against gold, and labels that repeat each other speak less. Confusions and η are counted by gold, then again by q:
-    wrong gold would else hide itself.
+    labels of a task (`Evidence`). So frequent mistakes of the workers do not speak against gold, and labels that depend
+    on each other count less. Confusions and η are counted by gold, then again by q, as wrong gold would else hide
+    itself.
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts.
@@ -97,8 +97,8 @@ REASONS = (
     "more disagreement than the workers' mistakes explain: it is hard, or two classes fit; more labels may not settle "
     "it",
 )
-_WRONG_GOLD = 0.5  # chance that gold is wrong from which it is to be checked
-_MOVED = 0.4  # of a label's probability that a border may take from it
+_WRONG_GOLD = 0.5  # probability of wrong gold from which it is to be checked
+_MOVED = 0.4  # largest share of a label's probability that moves over a border
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +108,15 @@ class TaskVerdicts(Shown):
     Attributes:
         verdict: str, a key of `TASK_VERDICTS`.
         reason: index into `REASONS`.
-        posterior: (n_tasks, C) probabilities of the classes, which label, probability and order all come from.
+        posterior: (n_tasks, C) probabilities of the classes, from which label, probability and order follow.
         label: the most probable class.
         sure: the probability of that label.
         second: the most frequent other label among those given, -1 without one.
         dissent: share of the second label.
         n_annotations: labels given.
         gold: the true class, -1 unknown; all -1 where the reference is not gold.
-        wrong_gold: chance that gold is wrong (`wrong_gold`), 0 where it is unknown.
-        q_value: of so much dissent by the workers' mistakes alone; Benjamini–Hochberg over the tasks tested.
+        wrong_gold: probability that gold is wrong (`wrong_gold`), 0 where it is unknown.
+        q_value: of "the workers' mistakes explain the dissent"; Benjamini–Hochberg over the tasks tested.
         dependence: η of the labels of a task, which the probabilities take into account.
         task_ids: names.
         reference: what confusions were counted against.
@@ -150,7 +150,7 @@ class TaskVerdicts(Shown):
 
     @property
     def gain(self) -> FloatArray:
-        """(n_tasks,) chance that the label is wrong: where gold is known that gold is, else ``1 - sure``."""
+        """(n_tasks,) probability that the label is wrong: ``wrong_gold`` where gold is known, else ``1 - sure``."""
         return np.where(self.gold >= 0, self.wrong_gold, 1 - np.nan_to_num(self.sure, nan=1.0))
 
     @property
@@ -161,7 +161,7 @@ class TaskVerdicts(Shown):
 
     @property
     def in_doubt(self) -> float:
-        """Labels to expect wrong among the tasks that have some: Σ_i (1 - sure_i)."""
+        """Expected number of wrong labels over the labelled tasks: Σ_i (1 - sure_i)."""
         return float(np.nansum(1 - self.sure))
 
 
@@ -175,14 +175,14 @@ def task_verdicts(
     level: float = 0.05,
     peers: Peers | None = None,
 ) -> TaskVerdicts:
-    """Decide which labels to take, which tasks to label again, and which tasks are ambiguous.
+    """Decide which labels to accept, which tasks to label again, and which tasks are ambiguous.
 
-    Label, probability and order come from one distribution q_i. Where the reference is a model's, it is the model's,
-    made flatter (``q_i^β``, β <= 1) until as many labels are expected to be right as gold says, or without gold
-    `crowdcore.aggregation.confidence`. Votes and other hard labels have no probabilities: there it is the belief of
-    the labels by confusions counted on the other tasks (`peer_beliefs`), made flatter, too. A grade may be the next one
-    without gold, as far as workers differ in how strict they are. With gold as the reference q_i is the belief of the
-    labels, calibrated on gold (``q_i^t``). c is the most probable class:
+    Label, probability and order follow from one distribution q_i. For a model as the reference, it is the model's,
+    flattened (``q_i^β``, β <= 1) until as many labels are expected to be right as gold says, or without gold
+    `crowdcore.aggregation.confidence`. For votes and other hard labels it is the belief by confusions counted on the
+    other tasks (`peer_beliefs`), flattened, too. Without gold, a grade may also be the next one, as workers differ in
+    strictness. For gold as the reference q_i is the belief by the labels, calibrated on gold (``q_i^t``). c is the most
+    probable class:
 
     - **check**: gold is known, and more likely wrong than right (`wrong_gold`);
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
@@ -245,7 +245,7 @@ def task_verdicts(
 
 
 def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, peers: Peers) -> FloatArray:
-    """(n_tasks, C) the distribution that label and probability of each task come from, NaN without labels."""
+    """(n_tasks, C) distribution from which label and probability of each task follow, NaN without labels."""
     annotated, held_out = dataset.annotated, peers.held_out
     if truth.checked:
         return calibrated(held_out, annotated, truth.labels)[0]
@@ -260,10 +260,10 @@ def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, p
 
 
 def _between_grades(dataset: CrowdDataset, posterior: FloatArray, place: FloatArray) -> FloatArray:
-    """The posterior, if the border between two grades lies where the mean lean of other workers would have put it.
+    """Posterior that allows for an error of the borders between grades, which depend on the crowd's mean lean.
 
-    That all lean alike cannot be seen (`worker_lean`), but leans of standard deviation s in a crowd of n workers have a
-    mean that deviates by ``s / √n``. So much the border may be off, and a task near it be of the next class.
+    A lean common to all workers is invisible (`worker_lean`), but with leans of standard deviation s, the mean of n
+    workers deviates by ``s / √n``. The borders may be off by as much, and a task near one may belong to the next class.
     """
     lean = worker_lean(dataset)
     error = (lean.high - lean.low) / 4
@@ -285,10 +285,10 @@ def _between_grades(dataset: CrowdDataset, posterior: FloatArray, place: FloatAr
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:
-    """(n_tasks,) p-value of labels so improbable if ``label`` is true.
+    """(n_tasks,) p-value of the labels' surprise if ``label`` is true.
 
-    By confusions that contain the task: without it, some labels would be improbable for want of others alone, and up to
-    twice as many tasks as the level says would be below it.
+    Confusions contain the task: without it, rare labels would be improbable only because their other counts are few,
+    and up to twice as many tasks would be significant as the level allows.
     """
     rows = np.exp(peers.log_confusion)
     mean = -(rows * peers.log_confusion).sum(2)

@@ -47,9 +47,9 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
-"""Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
-_OPPONENTS = 3  # others who contradict a worker, up to which these may be wrong themselves
-_SIGN, _ALIKE = 0.05, 0.1  # p-value below which labels show knowledge or a fall is possible; and copies are
+"""Shares of the level for the three accusations: guessing, drifting, acting with others."""
+_OPPONENTS = 3  # up to so many others who contradict a worker may be wrong themselves
+_SIGN, _ALIKE = 0.05, 0.1  # p-values below which labels show knowledge or a fall is possible; and for possible copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +66,17 @@ class WorkerVerdicts(Shown):
         remove_below, trust_above: skill below which a worker is removed, and above which a worker is trusted.
         p_remove: p-value of "skill at least ``remove_below``" after Holm over workers.
         favourite, favourite_share: the label given most often, -1 without labels; its share of the worker's labels.
-        needed: labels with which the interval would be narrow enough, about; NaN for all but the underpowered.
-        only_peer: without gold the only worker whose labels judge this one's, -1 where more do: neither is accused.
+        needed: approximate number of labels for a narrow enough interval; NaN for all but the underpowered.
+        only_peer: without gold, the only worker whose labels judge this one's (neither is accused); else -1.
         confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
         copies: the most suspicious partner of each worker.
         groups: workers who copy (`coordinated_workers`).
-        guideline: mistakes that are nobody's own.
+        guideline: mistakes of the guideline, for which no worker is to blame.
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
         may_fall: (n_workers,) bool, p < .05 before any correction.
-        may_confuse: (n_workers,) bool, only few others say that the worker confuses two classes.
-        alike: the partner of each worker who may copy, which chance explains, too.
+        may_confuse: (n_workers,) bool, a confusion of two classes by the labels of few others only.
+        alike: the partner of each worker who may copy, though chance may explain it.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
         reference: what confusions were counted against.
@@ -123,17 +123,17 @@ class WorkerVerdicts(Shown):
 
     @property
     def together(self) -> BoolArray:
-        """(n_workers,) whether the worker is in a group who copy."""
+        """(n_workers,) bool, whether the worker is in a group that copies."""
         return group_of(self.groups, len(self.verdict)) >= 0
 
     @property
     def may_copy(self) -> BoolArray:
-        """(n_workers,) whether the worker agrees so much with another one as one in ten does by chance."""
+        """(n_workers,) bool, whether the worker agrees with another one as much as one in ten does by chance."""
         return self.alike.partner >= 0
 
     @property
     def accused(self) -> BoolArray:
-        """(n_workers,) whether the worker is flagged as a spammer, as drifting, or as acting with others."""
+        """(n_workers,) bool, whether the worker is flagged as a spammer, as drifting, or as acting with others."""
         return np.asarray((self.verdict == "remove") | self.together | self.drifts)
 
 
@@ -145,7 +145,7 @@ class WorkerEvidence(Shown):
         dataset, truth, peers: the annotations, what confusions are counted against, and what judges each label.
         skill, pairs: evidence of each worker's skill, and of copying of every two workers.
         only_peer, groups, guideline, drift, speed, without: as in `WorkerVerdicts`.
-        level: chance that any honest worker is named.
+        level: probability that any honest worker is accused.
     """
 
     dataset: CrowdDataset
@@ -162,7 +162,7 @@ class WorkerEvidence(Shown):
     level: float
 
     def verdicts(self, *, remove: float, trust: float, confused: float) -> WorkerVerdicts:
-        """The verdicts at these thresholds, which `worker_verdicts` explains.
+        """Decide at these thresholds, as `worker_verdicts` explains.
 
         Raises:
             SettingError: shares outside 0 … 1.
@@ -180,7 +180,7 @@ class WorkerEvidence(Shown):
         for r in np.flatnonzero(removed):
             removed[r] = no_knowledge(self.peers, int(r), ordered=ordered) > _SIGN
         shared = self.guideline.cells
-        if self.truth.checked:  # few who know better do not make what most do anybody's own
+        if self.truth.checked:  # a mistake that most workers make is nobody's own
             shared = shared | common_mistakes(self.peers, confused)
         cells = confused_cells(self.peers, n, confused, level, shared)
         train = ~alone & (cells.q_value <= level)
@@ -262,10 +262,10 @@ def worker_evidence(
 
     Args:
         reference: as in `worker_verdicts`.
-        pairs: `copying` by this reference, to compute it only once; not needed for a crowd that tags tokens.
-        peers: `peer_beliefs` by this reference, to compute them only once.
-        guideline: `guideline_mistakes` of these peers, to find them only once.
-        level: chance that any honest worker is named.
+        pairs: `copying` by this reference, if computed already; not needed for a crowd that tags tokens.
+        peers: `peer_beliefs` by this reference, if computed already.
+        guideline: `guideline_mistakes` of these peers, if computed already.
+        level: probability that any honest worker is accused.
 
     Raises:
         DataError: no usable reference, or arrays too large.
@@ -304,31 +304,31 @@ def worker_verdicts(
     confused: float = CONFUSED,
     level: float = 0.05,
 ) -> WorkerVerdicts:
-    """Decide whom to trust, to train, to check and to remove; or that the labels cannot decide.
+    """Decide whom to trust, train, check or remove, or that there are too few labels to decide.
 
     Let κ be a worker's skill (`skill_evidence`) and κ* the typical one (median over labels). In this order:
 
     - **remove**: ``κ >= remove · κ_r*`` is rejected after Holm's correction, with κ_r* the typical skill, or that of
       the others on the worker's own tasks if it is smaller; and the labels show no knowledge of any kind
-      (`no_knowledge`): who is strict, lenient or mixes up classes knows something;
+      (`no_knowledge`): a worker who is strict, lenient or mixes up classes knows something;
     - **check**: copies (`coordinated_workers`), or became worse (`drift`);
     - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
       and than the worker's other mistakes (`confused_cells`), and not one of the guideline (`guideline_mistakes`);
     - **check**: the interval of κ lies below ``trust · κ*``, so that the worker is weak;
-    - **watch**: a fall with p < 0.05 before any correction; a partner as alike as one worker in ten has by chance;
-      or, without gold, a confusion by the word of few others (`Peers.opponents`). Praise may be wrong;
+    - **watch**: a fall with p < 0.05 before any correction; a partner as similar as one worker in ten has by chance;
+      or, without gold, a confusion by the labels of few others only (`Peers.opponents`);
     - **trust**: the interval of κ lies above ``trust · κ*``;
-    - **underpowered**: it contains ``trust · κ*``, so labels cannot decide; or there is no gold, and only one other
-      worker could contradict: where two differ, either may be wrong. Who errs independently knows at least the
-      product of what both know: they are trusted, both or neither, if the square of the lower limit is above ``trust``.
+    - **underpowered**: it contains ``trust · κ*``; or there is no gold, and only one other worker shares tasks with
+      this one: where the two differ, either may be wrong. If they err independently, the skill of each is at least the
+      product of both: they are trusted, both or neither, if the square of the lower limit is above ``trust``.
 
     Args:
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are
             counted against it.
         remove, trust: shares of the typical skill below which labels are worthless, and above which they are good.
         confused: share of a class from which a confusion is worth training.
-        level: chance that any honest worker is named: two ninths for guessing, two for drifting, five for
-            `coordinated_workers`; and the share of false confusions to train on.
+        level: probability that any honest worker is accused (two ninths for guessing, two for drifting, five for
+            `coordinated_workers`), and share of false confusions to train on.
 
     Raises:
         DataError: no usable reference, or arrays too large.
@@ -354,5 +354,5 @@ _OF_TOKENS = (
 
 
 def control_in_words(dataset: CrowdDataset, level: float) -> str:
-    """Sentence on what the level bounds; of a crowd that tags tokens, that it bounds nothing."""
+    """Sentence on what the level bounds; for a crowd that tags tokens, that it bounds nothing."""
     return (_OF_TOKENS if dataset.kind.sequential else _CONTROL).format(percent=100 * level)

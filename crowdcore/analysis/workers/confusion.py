@@ -46,12 +46,12 @@ class WorkerConfusion(Shown):
 
     @property
     def evidenced(self) -> BoolArray:
-        """(n_workers, C) which rows rest on any annotation."""
+        """(n_workers, C) bool, whether a row rests on any annotation."""
         return np.asarray(self.evidence > 0)
 
     @property
     def crowd(self) -> FloatArray:
-        """(C, C) the confusion of all annotations together, NaN rows without evidence."""
+        """(C, C) confusion of all annotations together, NaN rows without evidence."""
         return row_shares(self.crowd_counts)
 
     @property
@@ -72,9 +72,9 @@ class WorkerConfusion(Shown):
 def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = None) -> WorkerConfusion:
     """Count each worker's labels by true class and normalise the rows (CCC, section 2.2).
 
-    With a soft reference an annotation counts towards every class by the task's posterior. Repeats count each. Labels
-    of a worker who shares no task with another one do not count where an aggregator is the reference, as it repeats
-    them.
+    With a soft reference an annotation counts towards every class by the task's posterior. Repeats count each. If an
+    aggregator is the reference, labels of a worker who shares no task with another one do not count: the aggregator
+    repeats them.
 
     Args:
         reference: what counts as the truth.
@@ -115,13 +115,13 @@ def refuse_beyond(n_bytes: int, what: str, remedy: str) -> None:
 def shrunken_confusion(confusion: WorkerConfusion) -> FloatArray:
     """Posterior means of the workers' confusions, by empirical Bayes.
 
-    Rows of a class a are taken for draws from one Dirichlet distribution around the crowd's row p_a, whose spread
+    Rows of a class a are draws from one Dirichlet distribution around the crowd's row p_a, whose spread
     ρ_a = 1 / (1 + κ_a) comes from the labels (`spread_of_workers`):
 
     ``E[π^r_a | n^r_a] = (n^r_a π̂^r_a + κ_a p_a) / (n^r_a + κ_a)``
 
-    so a worker with few labels lies near the crowd, not far from everybody, and where the workers differ by no more
-    than chance (ρ_a = 0) all rows are the crowd's.
+    so workers with few labels lie near the crowd, and if workers differ only by chance (ρ_a = 0) all rows are the
+    crowd's.
 
     Returns:
         (n_workers, C, C) float64, rows sum to 1; zero rows for classes without any annotation.
@@ -134,7 +134,7 @@ def shrunken_confusion(confusion: WorkerConfusion) -> FloatArray:
 
 
 def spread_of_workers(confusion: WorkerConfusion) -> FloatArray:
-    """Variation between workers beyond chance, by class: 0 = by chance only, 1 = each always gives one label.
+    """Variation between workers beyond chance, by class: 0 = chance only, 1 = each worker always gives one label.
 
     The intraclass correlation of labels within workers, by moments (Weir and Hill 2002): with the mean squares between
     workers, MSB, and within them, MSW, and n_c the effective labels per worker,
@@ -163,7 +163,7 @@ _NEVER = 1e-6  # expected labels below which an interval begins at 0, or ends at
 
 
 def beta_ends(counts: FloatArray, level: float, concentration: float, none: float) -> tuple[FloatArray, FloatArray]:
-    """Ends of the Beta posterior of each entry against its row's rest; 0 and 1 where fewer labels than ``none`` are."""
+    """Ends of the Beta posterior of each entry against its row's rest; 0 or 1 for less than ``none`` labels."""
     rest = counts.sum(-1, keepdims=True) - counts
     tail = (1 - level) / 2
     a, b = counts + concentration, np.maximum(rest, 0) + concentration
@@ -177,8 +177,8 @@ class ConfusionIntervals(Shown):
 
     Attributes:
         reference: method that estimated the confusions.
-        how: what the intervals rest on, in words.
-        level: probability that an interval is meant to hold the true value.
+        how: basis of the intervals, in words.
+        level: nominal probability that an interval contains the true value.
         estimate, low, high: (n_workers, C, C) row = true, column = given.
     """
 
@@ -208,10 +208,10 @@ def credible_intervals(
     concentration + the expected count of the rest of its row): the Dirichlet posterior of the entry and the rest.
     Its prior does not depend on the number of classes; one pseudo-count per class would pull the rows of workers
     with few labels to the middle, and their intervals would miss the truth. The uncertainty of q itself is left
-    out, so where tasks are ambiguous the intervals are too narrow; `bootstrap_confusion` shows by how much.
+    out, so for ambiguous tasks the intervals are too narrow; `bootstrap_confusion` shows by how much.
 
     Args:
-        result: of an aggregator that estimates confusions from expected counts.
+        result: from an aggregator that estimates confusions from expected counts.
         level: between 0 and 1.
         concentration: prior weight of the entry and of the rest of its row; 0.5 is Jeffreys'.
 
@@ -241,12 +241,12 @@ def bootstrap_confusion(
     level: float = 0.95,
     seed: int = 0,
 ) -> ConfusionIntervals:
-    """Percentile intervals over resamplings of the tasks with replacement, each fitted from the first fit.
+    """Percentile intervals over resamplings of the tasks with replacement, each fit starting from the first.
 
     Args:
-        aggregator: any that estimates confusions: a name, a class or one with settings.
+        aggregator: one that estimates confusions: a name, a class or an instance.
         known: (n_tasks,) classes to clamp, -1 = unknown.
-        n_resamples: fits; the time is that of so many fits.
+        n_resamples: number of fits, on which the time depends.
         level, seed: of the intervals, between 0 and 1; of the resampling.
 
     Raises:
@@ -272,7 +272,7 @@ def bootstrap_confusion(
 
 
 def _quantiles(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper quantile over the first axis, of the draws that are not NaN; NaN where all are."""
+    """Lower and upper quantile over the first axis, without NaN draws; NaN where all are."""
     empty = np.isnan(drawn).all(0)
     filled = np.where(empty, 0.0, drawn)
     low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
@@ -280,7 +280,7 @@ def _quantiles(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _resampled(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
-    """A dataset whose task i has the annotations of the old task ``tasks[i]``."""
+    """Dataset whose task i has the annotations of the old task ``tasks[i]``."""
     n = dataset.labels_per_task[tasks]
     first = np.cumsum(n) - n
     rows = np.arange(n.sum()) + np.repeat(dataset.task_start[tasks] - first, n)
@@ -312,12 +312,12 @@ def sampled_confusion(
 
     Gibbs sampling draws in turn ``z_i ~ ρ_c Π_r π^r[c, y_i^r]``, the crowd's prior a of all rows (`drawn_prior`),
     ``π^r[c, ·] ~ Dirichlet(n^r[c, ·] + a[c, ·])`` and ``ρ ~ Dirichlet(n + 1)``, with n the numbers of labels under the
-    drawn z, from Dawid & Skene's fit on. What workers have in common so helps to tell z, but not to tell workers: each
-    kept draw of z gives an entry the posterior ``Beta(n + 1/2, rest of the row + 1/2)`` of `credible_intervals`, of
-    which one draw is taken, so that the interval of a worker unlike all others is as right as theirs. It has the draws'
-    quantiles. Where the label was probably never given to the class (in half of the draws of z) it begins at 0, and
-    where it was probably the only one it ends at 1, as Brown, Cai & DasGupta (2001) have it for Jeffreys' interval:
-    else rare mistakes would lie below all intervals. The time is that of ``n_samples + burn_in`` EM steps.
+    drawn z, starting at Dawid & Skene's fit. The crowd's prior helps to infer z only: each kept draw of z gives an
+    entry the posterior ``Beta(n + 1/2, rest of the row + 1/2)`` of `credible_intervals`, from which one value is drawn,
+    so that intervals of unusual workers are as good as the others'. Their ends are quantiles of the values. If the
+    label was probably never given to the class (in half of the draws of z), the interval begins at 0, and if it was
+    probably the only one, it ends at 1, as in Brown, Cai & DasGupta (2001) for Jeffreys' interval: else rare mistakes
+    would lie below all intervals. The time is that of ``n_samples + burn_in`` EM steps.
 
     Args:
         known: (n_tasks,) classes to clamp, -1 = unknown.
@@ -378,11 +378,11 @@ _SHARES, _MOST = 9, 0.98
 
 
 def drawn_prior(counts: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw a prior of every worker's rows, given their counts; (C, C) parameters of Dirichlet distributions.
+    """Draw a common prior of the workers' rows, given their counts; (C, C) parameters of Dirichlet distributions.
 
     Row c is ``Dirichlet(α (d [b = c] + (1 - d) / (C - 1) [b ≠ c]))``. The weight α (1 to 64) and the share d of right
-    labels (1 / C to 0.98) are the crowd's, drawn from a grid by the probability of all counts given them, the rows left
-    out by integration. As d is no less than chance, classes keep their names. Counts must be whole numbers.
+    labels (1 / C to 0.98) are the crowd's, drawn from a grid by the marginal probability of all counts. As d is no less
+    than chance, classes keep their names. Counts must be whole numbers.
     """
     n = counts.shape[1]
     if n == 1:
@@ -403,22 +403,22 @@ def _rising(counts: FloatArray, start: FloatArray) -> FloatArray:
     return np.asarray((gammaln(k + start[:, None]) - gammaln(start)[:, None]) @ times[k])
 
 
-_PROBABLY_NONE = np.log(2)  # expected labels below which there is none in most draws of the true classes
+_PROBABLY_NONE = np.log(2)  # expected labels below which most draws of the true classes have none
 
 
 def confusion_of_counts(counts: FloatArray, strength: float = 0.5) -> FloatArray:
-    """Confusions from counts, each row drawn by ``strength`` labels to what the crowd makes a worker so able do.
+    """Confusions from counts, each row drawn by ``strength`` labels to the crowd's row at the worker's skill.
 
     ``π^r_c ∝ n^r_c + m π̄^r_c``: π̄^r_c is the crowd's row c with the odds of a right label times those of worker r
-    relative to the crowd's on the same classes. No pseudo-count is uniform: a worker's rows without labels are the
-    crowd's, at the worker's skill, and rows that nobody labelled are unknown.
+    relative to the crowd's on the same classes. No pseudo-count is uniform: a worker's rows without labels are π̄, and
+    rows that nobody labelled are unknown.
 
     Args:
         counts: (n_workers, C, C) expected labels, row = true class.
         strength: m, in labels.
 
     Returns:
-        (n_workers, C, C), rows sum to 1; NaN for workers without labels, and for classes that no one was shown.
+        (n_workers, C, C), rows sum to 1; NaN for workers without labels, and for classes that nobody met.
 
     Examples:
         >>> counts = np.array([[[9.0, 1.0], [0.0, 0.0]], [[5.0, 5.0], [3.0, 7.0]]])
@@ -432,9 +432,9 @@ def confusion_of_counts(counts: FloatArray, strength: float = 0.5) -> FloatArray
 
 
 def rows_of_crowd(counts: FloatArray) -> FloatArray:
-    """(n_workers, C, C) the crowd's rows at each worker's odds of a right label; even where nobody labelled a class.
+    """(n_workers, C, C) crowd's rows at each worker's odds of a right label; uniform where nobody labelled a class.
 
-    The odds are those of all labels of the worker, beside one label as the crowd gives it.
+    The odds are those of all labels of the worker and one pseudo-label of the crowd.
     """
     n = counts.shape[2]
     pooled = counts.sum(0)
@@ -453,8 +453,9 @@ def rows_of_crowd(counts: FloatArray) -> FloatArray:
 def count_interval(counts: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
     """Equal-tailed intervals of the entries of confusions that were counted against uncertain classes.
 
-    Of Beta(n + 1/2, rest of the row + 1/2) as in `credible_intervals`; it begins at 0 where the label was probably
-    never given to the class, and ends at 1 where it was probably the only one (fewer than log 2 expected labels).
+    The posterior is Beta(n + 1/2, rest of the row + 1/2) as in `credible_intervals`. An interval begins at 0 if the
+    label was probably never given to the class, and ends at 1 if it was probably the only one (fewer than log 2
+    expected labels).
 
     Args:
         counts: (n_workers, C, C) expected labels, row = true class.

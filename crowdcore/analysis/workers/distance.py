@@ -31,7 +31,7 @@ class WorkerDistance(Shown):
         matrix: (n_workers, n_workers) float64, symmetric, zero diagonal; NaN where two workers share no evidenced
             row (never for "mse" and "shrunken-mse").
         overlap: (n_workers, n_workers) int, classes for which both workers have evidence.
-        kind: which distance.
+        kind: of the distance.
     """
 
     matrix: FloatArray
@@ -79,15 +79,14 @@ def confusion_distance(confusion: WorkerConfusion, kind: Distance = "mse") -> Wo
     """Distances between confusion matrices, estimated from annotations or learnt by a model.
 
     - ``"mse"`` (CCC, Fig. 3): D[r, s] = mean over the C x C entries of (π^r - π^s)², rows without evidence set to 0.
-    - ``"shrunken-mse"``: the same mean of confusions shrunken to the crowd's (`shrunken_confusion`): far apart are
-      workers whose labels show that they err differently, not those with few labels.
+    - ``"shrunken-mse"``: the same mean of confusions shrunken to the crowd's (`shrunken_confusion`): workers are far
+      apart if their labels show different errors, not if they are few.
     - ``"shared-mse"``: the mean of the first kind over the rows for which both have evidence.
     - ``"jensen-shannon"``: Σ_a w_a JS(π^r[a], π^s[a]) / Σ_a w_a over those rows, with JS the Jensen-Shannon
       distance (root of the divergence in bits, so between 0 and 1) and w_a = n_a^r n_a^s / (n_a^r + n_a^s) from the
       annotations behind the two rows, the inverse of the variance of their difference.
 
-    By all but ``"shrunken-mse"``, workers with few labels are far from everyone by chance alone: read those distances
-    beside the evidence.
+    By all but ``"shrunken-mse"``, workers with few labels are far from everyone by chance alone: check their evidence.
 
     Raises:
         DataError: the distances alone would be too large.
@@ -137,7 +136,7 @@ def _mean_squared(rows: FloatArray, overlap: FloatArray | None, known: FloatArra
 
 
 def _jensen_shannon(rows: FloatArray, evidence: FloatArray) -> FloatArray:
-    """Weighted mean of the rows' distances, a block of workers against those from it on, one class at a time."""
+    """Weighted mean of the rows' distances, block by block of workers and class by class."""
     n_workers, n_classes, _ = rows.shape
     total, weight = np.zeros((n_workers, n_workers)), np.zeros((n_workers, n_workers))
     for a in range(n_classes):
@@ -164,7 +163,7 @@ def _jensen_shannon(rows: FloatArray, evidence: FloatArray) -> FloatArray:
 
 MOST_OPTIMAL = 1000  # workers up to which leaves are ordered optimally (cubic time)
 MOST_GROUPS = 10  # groups that are considered when their number is left open
-_AS_CLEAR = 0.8  # of the largest rise: a cut that rises so much is nearly as clear
+_NEARLY = 0.8  # share of the largest rise from which another cut is nearly as clear
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +172,9 @@ class WorkerOrder(Shown):
 
     Args:
         order: (n_workers,) worker numbers, similar ones adjacent.
-        linkage: (n_workers - 1, 4) merges as SciPy has them: two clusters, their distance, members.
+        linkage: (n_workers - 1, 4) merges as in SciPy: two clusters, their distance, members.
         groups: (n_workers,) group of each worker, numbered 0, 1, ... along ``order``.
-        method: how order, groups and unknown distances came about, in words.
+        method: the method of order, groups and unknown distances, in words.
     """
 
     order: IntArray
@@ -199,8 +198,8 @@ def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> Work
     """Cluster workers hierarchically (average linkage) and cut the tree into groups.
 
     The leaves are ordered so that the distances between neighbours add up to the least (Bar-Joseph et al. 2001);
-    beyond `MOST_OPTIMAL` workers they keep the tree's own order. An unknown distance is taken as the mean of the
-    two workers' mean known distances, so that it neither joins nor parts them.
+    beyond `MOST_OPTIMAL` workers they keep the tree's own order. An unknown distance is replaced by the mean of the
+    two workers' mean known distances, so that it neither joins nor separates them.
 
     Args:
         distance: distances between workers.
@@ -240,7 +239,7 @@ def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> Work
 
 
 def _filled(matrix: FloatArray) -> tuple[FloatArray, int]:
-    """The distances with unknown ones replaced, and how many pairs those are."""
+    """Distances with unknown ones replaced, and the number of those pairs."""
     unknown = np.isnan(matrix)
     if not unknown.any():
         return matrix, 0
@@ -254,10 +253,10 @@ def _filled(matrix: FloatArray) -> tuple[FloatArray, int]:
 
 
 def _widest(tree: FloatArray) -> tuple[int, int | None]:
-    """Groups, at most `MOST_GROUPS`, just before the merge that stands highest above the merges of its two sides.
+    """Number of groups, at most `MOST_GROUPS`, below the merge that rises most above the merges of its two sides.
 
-    And the groups of the second highest where it is nearly as high, else None. Merges of a single worker do not count:
-    an outlier is no group.
+    And the number for the second largest rise if it is nearly as large, else None. Merges of a single worker do not
+    count: an outlier is no group.
     """
     n = len(tree) + 1
     sides = tree[:, :2].astype(np.int64)
@@ -269,7 +268,7 @@ def _widest(tree: FloatArray) -> tuple[int, int | None]:
         return 1, None
     others = np.where(np.arange(len(rise)) == first, -1.0, rise)
     second = int(np.argmax(others))
-    return 1 + len(rise) - first, 1 + len(rise) - second if others[second] >= _AS_CLEAR * rise[first] else None
+    return 1 + len(rise) - first, 1 + len(rise) - second if others[second] >= _NEARLY * rise[first] else None
 
 
 def _cut(tree: FloatArray, count: int, order: IntArray) -> IntArray:
@@ -294,7 +293,7 @@ def optimal_leaves(tree: FloatArray, distance: FloatArray) -> IntArray:
     for a merge of a left and a right side it is the minimum over the ends h, l where the sides meet of ``best[i, h] +
     distance[h, l] + best[l, j]``, taken over h first and over l then.
 
-    ``tree`` (n - 1, 4) holds merges as SciPy has them; ``distance`` (n, n) is symmetric, without NaN.
+    ``tree`` (n - 1, 4) holds merges as in SciPy; ``distance`` (n, n) is symmetric, without NaN.
     """
     from scipy.cluster.hierarchy import leaves_list
 
@@ -311,7 +310,7 @@ def optimal_leaves(tree: FloatArray, distance: FloatArray) -> IntArray:
 
 
 class _Sides:
-    """The tree over the places of its leaves in `leaves_list`: every subtree is a range of places."""
+    """Tree over the places of its leaves in `leaves_list`: every subtree is a range of places."""
 
     def __init__(self, tree: FloatArray) -> None:
         self.n = n = len(tree) + 1
@@ -350,7 +349,7 @@ def _walk(sides: _Sides, near: FloatArray, best: FloatArray) -> list[int]:
             order.append(begin)
             continue
         left, right = (int(child) for child in sides.children[node - sides.n])
-        if begin >= sides.start[right]:  # the subtree is turned round
+        if begin >= sides.start[right]:  # the subtree is reversed
             left, right = right, left
         h, k = sides.other_end(left, begin), sides.other_end(right, end)
         meet = best[begin, h, None] + near[h, k] + best[k, end]

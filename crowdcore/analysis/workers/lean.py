@@ -16,18 +16,18 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
 _ROUNDS = 30
-_FEWEST = 10  # labels beside others' below which nobody counts as leaning
-_LEAST = 0.25  # steps between classes below which a lean is not worth a word
+_FEWEST = 10  # labels beside others' that an estimate needs
+_LEAST = 0.25  # steps between classes from which a lean is reported
 _LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Lean(Shown):
-    """Each worker's lean, in steps between neighbouring classes; arrays (n_workers,), NaN with too few labels.
+    """Lean of each worker, in steps between neighbouring classes; arrays (n_workers,), NaN with too few labels.
 
     Attributes:
-        shift: mean of the worker's labels beside those of others on the same tasks; below 0: the worker gives lower
-            classes. The mean over labels is 0: that all lean alike cannot be seen.
+        shift: mean difference of the worker's labels and those of others on the same tasks; below 0: the worker gives
+            lower classes. The mean over labels is 0, as a lean common to all is invisible.
         low, high: ends of the 95 % interval.
         p_value: of no lean (Student's t), after Holm over the workers.
         n: labels on tasks that others labelled, too.
@@ -42,7 +42,7 @@ class Lean(Shown):
 
     @property
     def leans(self) -> BoolArray:
-        """(n_workers,) who is surely strict or lenient, by a quarter of a step or more."""
+        """(n_workers,) bool, whether the worker is surely strict or lenient, by a quarter of a step or more."""
         return np.asarray((self.p_value <= _LEVEL) & (np.abs(self.shift) >= _LEAST))
 
     def frame(self) -> pd.DataFrame:
@@ -53,7 +53,7 @@ class Lean(Shown):
 
 @door
 def is_ordered(dataset: CrowdDataset) -> bool:
-    """Return whether the classes are numbers, and so have an order."""
+    """Return whether the classes are numbers and thus have an order."""
     names = dataset.classes
     return len(names) > 2 and all(name.lstrip("-").replace(".", "", 1).isdigit() for name in names)
 
@@ -67,10 +67,10 @@ def places(dataset: CrowdDataset) -> FloatArray | None:
 
 @door
 def worker_lean(dataset: CrowdDataset) -> Lean:
-    """Fit ``y_ir = task_i + lean_r`` in turns to the places of the labels among the ordered classes.
+    """Fit ``y_ir = task_i + lean_r`` alternately to the places of the labels among the ordered classes.
 
-    A label is compared with the mean of the others' labels of its task, each less its worker's lean, so that it is not
-    drawn to itself. t is the mean of these differences over its standard error.
+    A label is compared with the mean of the others' labels on its task, each less its worker's lean. t is the mean of
+    these differences over its standard error.
 
     Args:
         dataset: classes are numbers; their steps count as equal.
@@ -114,7 +114,7 @@ def worker_lean(dataset: CrowdDataset) -> Lean:
 
 @door
 def without_lean(dataset: CrowdDataset, found: Lean | None = None) -> CrowdDataset:
-    """The labels less their worker's lean, rounded to the nearest class; of workers who do not surely lean unchanged.
+    """Labels less their worker's lean, rounded to the nearest class; unchanged for workers who do not surely lean.
 
     Args:
         dataset: classes are numbers.

@@ -42,12 +42,12 @@ _INTERVAL = (
 )
 _SOFT = "Both accuracies are expected values under the reference's posterior; the rest uses the most probable class."
 _LEVEL = 0.05  # of `answers_single`
-_BLOCK = 1_000_000  # numbers in the confusions that are looked at together
+_BLOCK = 1_000_000  # numbers in the confusions that are processed together
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerQuality(Shown):
-    """One entry per worker, NaN where a worker gave no evidence for it.
+    """Measures of each worker, NaN without evidence.
 
     Attributes:
         n_annotations, n_judged: (n_workers,) labels given, and labels given to tasks whose truth is known.
@@ -57,18 +57,17 @@ class WorkerQuality(Shown):
         information: (n_workers,) bits about the truth per label, adjusted for chance (see `information`), for the
             class shares of the reference over the classes that the worker met.
         information_limit: (n_workers,) bits that a perfect worker would give on these classes.
-        agreement: (n_workers,) mean share of the other workers on a task who gave the same label.
+        agreement: (n_workers,) mean share of the task's other workers with the same label.
         agreement_kappa: (n_workers,) the same beyond chance: ``(agreement - e) / (1 - e)``, e from the worker's label
             shares and those of the others on the same tasks.
         majority_agreement: (n_workers,) share of labels equal to the majority vote of the other workers.
-        single_label, single_answer: (n_workers,) the label used most, -1 without labels, and its share.
-        single_answer_q: (n_workers,) how often chance would show as large a share of any label if the worker's tasks
-            called for it as often as the others (or the reference, if more often) say: binomial, times C,
-            Benjamini-Hochberg over workers.
-        answers_single: (n_workers,) q <= 0.05, and other labels come at most a fifth as often as the tasks call for.
+        single_label, single_answer: (n_workers,) the most frequent label, -1 without labels, and its share.
+        single_answer_q: (n_workers,) q-value of the largest share of a label, against its share on the worker's tasks
+            by the others (or the reference, if larger): binomial, times C, Benjamini-Hochberg over workers.
+        answers_single: (n_workers,) q <= 0.05, and other labels are at most a fifth as frequent as expected.
         random_answer: (n_workers,) p-value of "labels do not depend on the truth" (see `independence_p_value`). A
-            large one accuses nobody, as few labels give one too: `worker_verdicts` says who is no better than guessing.
-        notes: what to bear in mind, one sentence each.
+            large one accuses nobody, as few labels give one too; see `worker_verdicts` for guessing.
+        notes: caveats, one sentence each.
     """
 
     n_annotations: IntArray
@@ -100,9 +99,9 @@ class WorkerQuality(Shown):
         return pd.DataFrame({"worker": self.worker_ids, **columns})
 
     def ranking(self, first: BoolArray, by: str = "accuracy") -> IntArray:
-        """(n_workers,) numbers of those who come ``first``, then of the others, each the best by ``by`` first.
+        """(n_workers,) numbers of the workers, those in ``first`` before the others, each part from the best by ``by``.
 
-        Accuracy ranks by the lower end of its interval, so that a few right labels put nobody at the top.
+        Accuracy ranks by the lower end of its interval, so that few right labels lead to no high rank.
         """
         values = self.accuracy_low if by == "accuracy" else getattr(self, by)
         return np.asarray(np.lexsort((-values, ~first)))
@@ -177,7 +176,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = None, *, le
 
 
 def _dependence(dataset: CrowdDataset, truth: Reference) -> float:
-    """Labels that tell as much as one: of tags, which are right and wrong together within sentences; else 1.
+    """Labels that are worth one independent label; above 1 for tags, which depend on each other within sentences.
 
     The design effect ``Σ (Σ_s e)² / Σ e²`` over all workers' sentences s, with e = right less the worker's mean.
     """
@@ -193,7 +192,7 @@ def _dependence(dataset: CrowdDataset, truth: Reference) -> float:
 
 
 def _agreement_with_others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Agreement with the other workers on the same tasks, the same beyond chance (R,), their labels' shares (R, C)."""
+    """(R,) agreement with the other workers on the same tasks, (R,) that beyond chance, (R, C) their label shares."""
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
     task, worker, label = dataset.task.astype(np.int64), dataset.worker, dataset.label
     pair = task * n_workers + worker
@@ -212,7 +211,7 @@ def _agreement_with_others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArra
 
 
 def _times(key: IntArray) -> IntArray:
-    """(n,) how often each entry occurs."""
+    """(n,) occurrences of each entry."""
     _, of, times = np.unique(key, return_inverse=True, return_counts=True)
     return times[of]
 
@@ -225,7 +224,7 @@ def _by_label(dataset: CrowdDataset, weight: FloatArray | IntArray | BoolArray |
 
 
 def _single_answer(given: FloatArray, called_for: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """(R,) label used most, its share, and q-value of as large a share of any label under ``called_for`` (R, C)."""
+    """(R,) most frequent label, its share, and q-value of the largest share of a label under ``called_for`` (R, C)."""
     label = given.argmax(1)
     at = np.arange(len(given)), label
     total = given.sum(1)
@@ -245,18 +244,17 @@ _SUMMED = 50.0  # mean count up to which an expectation is summed exactly
 
 
 def information(counts: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mutual information of truth and label in bits, adjusted for chance, and the most it could be.
+    """Mutual information of truth and label in bits, adjusted for chance, and its upper limit.
 
     ``I = H(Σ_a ρ_a π_a) - Σ_a ρ_a H(π_a)`` with the rows π_a of a worker's confusion as counted and the prior ρ over
-    the classes that the worker met. Counted from few labels, I is far above 0 even for a worker who guesses; its
-    expectation E under guessing (the labels dealt out at random over the worker's tasks: hypergeometric counts, as
-    in the adjusted mutual information of Vinh, Epps & Bailey 2010) is known, and taken out:
-    ``H(ρ) (I - E) / (H(ρ) - E)``, cut to 0 … H(ρ). The mean over guessing workers is then near 0 and a perfect
-    worker's H(ρ) at any number of labels.
+    the classes that the worker met. Counted from few labels, I is far above 0 even for a worker who guesses. It is
+    adjusted by its expectation E under guessing (labels permuted over the worker's tasks: hypergeometric counts, as in
+    the adjusted mutual information of Vinh, Epps & Bailey 2010) to ``H(ρ) (I - E) / (H(ρ) - E)``, cut to 0 … H(ρ).
+    The mean over guessing workers is then near 0, and a perfect worker has H(ρ), for any number of labels.
 
     Returns:
         (n_workers,) bits, and (n_workers,) H(ρ) over the classes met. NaN where fewer than two classes were met or
-        the labels are too few to tell a guess from knowledge (H(ρ) = E).
+        the labels are too few to tell knowledge from guessing (H(ρ) = E).
     """
     n, k = counts.sum(2), counts.sum(1)
     total = n.sum(1, keepdims=True)
@@ -275,7 +273,7 @@ def information(counts: FloatArray, prior: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _chance_information(n: FloatArray, k: FloatArray, total: FloatArray, weight: FloatArray) -> FloatArray:
-    """(n_workers,) expected plug-in information (nats) when labels with margins k meet classes with margins n."""
+    """(n_workers,) expected plug-in information (nats) of independent labels with margins k and classes with n."""
     share = k / total
     rows = _expected_entropy(total[:, :, None], k[:, None, :], n[:, :, None]).sum(2)
     # Second order for the mixture: its variance is that of a weighted mean of rows drawn without replacement.
@@ -285,7 +283,7 @@ def _chance_information(n: FloatArray, k: FloatArray, total: FloatArray, weight:
 
 
 def _expected_entropy(total: FloatArray, k: FloatArray, n: FloatArray) -> FloatArray:
-    """E[-(X/n) log(X/n)] for hypergeometric X: n draws from ``total`` labels of which k count; 0 where k or n is 0."""
+    """E[-(X/n) log(X/n)] for hypergeometric X: n draws from ``total`` labels with k successes; 0 if k or n is 0."""
     total, k, n = np.broadcast_arrays(total, k, n)
     out = np.zeros(total.shape)
     mean = n * k / total
@@ -311,11 +309,11 @@ def _log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
 
 
 def independence_p_value(counts: FloatArray) -> FloatArray:
-    """(n_workers,) p-value of "the labels do not depend on the true class", small for a worker who knows anything.
+    """(n_workers,) p-value of "the labels do not depend on the true class", small for a worker with any knowledge.
 
-    Pearson's X² of a worker's table with its exact mean and variance when the labels are dealt out at random over the
-    worker's tasks (Dawson 1954), as a gamma distribution of these; unlike the χ² distribution it holds for sparse
-    tables. 1 for a worker who always gives the same label; NaN with fewer than two classes met or four labels.
+    Pearson's X² of a worker's table is compared with a gamma distribution of its exact mean and variance under
+    permutations of the labels (Dawson 1954); unlike the χ² distribution it holds for sparse tables. 1 for a worker who
+    always gives the same label; NaN with fewer than two classes met or four labels.
     """
     n, k = counts.sum(2), counts.sum(1)
     N = n.sum(1)
@@ -336,16 +334,16 @@ def independence_p_value(counts: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf(Shown):
-    """The consensus with and without some workers.
+    """Consensus with and without some workers.
 
     Attributes:
-        workers, n_annotations: (n_removed,) worker numbers that were left out, and how many annotations with them.
+        workers, n_annotations: (n_removed,) numbers of the workers left out, and of their annotations.
         before, after: (n_tasks,) consensus of everyone and of the rest, -1 where there is none.
         changed: tasks whose consensus is another class without them.
         unlabelled: tasks that lose their only labels.
         accuracy_before, accuracy_after: share of the consensus that equals the reference, over the tasks that have
             labels; NaN without reference.
-        aggregator: how the consensus was made.
+        aggregator: the aggregator in words.
         reference: what counted as the truth, empty if there was none.
     """
 
@@ -388,7 +386,7 @@ def what_if(
 
     Raises:
         SettingError: unknown workers, or nobody's labels would be left.
-        DataError: another reference that cannot be had.
+        DataError: another reference that is not available.
 
     Examples:
         >>> import crowdcore as cc
@@ -422,7 +420,7 @@ def what_if(
 
 @dataclass(frozen=True, eq=False)
 class WithoutEach(Shown):
-    """The majority vote without each worker alone, arrays aligned with the workers.
+    """Majority vote without each single worker; arrays aligned with the workers.
 
     Attributes:
         changed: (n_workers,) tasks whose majority vote is another class without the worker.
@@ -448,13 +446,13 @@ class WithoutEach(Shown):
 
 @door
 def without_each(dataset: CrowdDataset, reference: ReferenceLike = None) -> WithoutEach:
-    """Leave out each worker in turn from the majority vote (ties to the lowest class), all at once.
+    """Leave each worker in turn out of the majority vote (ties to the lowest class).
 
     Args:
         reference: what accuracies are measured against; without any gold labels, "gold" gives NaN.
 
     Raises:
-        DataError: another reference that cannot be had.
+        DataError: another reference that is not available.
     """
     others = majority_of_others(dataset)
     truth, name = _truth(dataset, reference)

@@ -1,4 +1,4 @@
-"""Answer times: how fast each worker answers beside the others, and one worker's speed and accuracy over time."""
+"""Answer times: each worker's speed beside the others, and a worker's speed and accuracy over time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from crowdcore.data.times import SECONDS, TIME, durations
 
 BREAK_MINUTES = 30.0
 """A longer gap between a worker's labels begins a new session."""
-_LEAST = 20  # labels below which a worker is not tested
-_STEP = 0.583  # deviations by which a walk in steps passes a limit on average (Siegmund 1985)
+_LEAST = 20  # labels that a test needs
+_STEP = 0.583  # deviations by which a discrete walk exceeds a limit on average (Siegmund 1985)
 
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """The most probable change of each worker's mean; arrays (n_workers,), NaN and -1 where it is not tested.
+    """Most probable change of each worker's mean; arrays (n_workers,), NaN and -1 where it is not tested.
 
     Attributes:
-        p_value: of as large a change by chance.
+        p_value: of "no change".
         adjusted: after Holm over the workers tested.
         at: labels before the change.
         before, after: the worker's mean before and after it.
@@ -47,8 +47,8 @@ def change_points(value: FloatArray, worker: IntArray, when: FloatArray, n_worke
     """Test the mean of each worker's values (E,), in the order of time, for one change.
 
     With S_t the partial sums of ``e_j - mean(e)`` and s their deviation, ``x = (max_t |S_t| / s + 0.583) / √n`` follows
-    Kolmogorov's distribution if nothing changes. The 0.583 is what a walk in n steps stays below the continuous one.
-    Values of one session may go together: s² is multiplied by `_clustering`.
+    Kolmogorov's distribution if nothing changes. The 0.583 corrects for the n discrete steps of the walk. Values of one
+    session may be correlated: s² is multiplied by `_clustering`.
     """
     order = np.lexsort((when, worker))
     worker, e = worker[order], value[order]
@@ -85,9 +85,9 @@ def change_points(value: FloatArray, worker: IntArray, when: FloatArray, n_worke
 def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArray) -> FloatArray:
     """(n_workers,) ``1 + (m − 1) ρ``: the factor by which sessions raise the variance of sums of a worker's values.
 
-    ρ is the correlation of values of one session, from the analysis of variance over all *other* workers, so that a
-    worker's own fall at a break does not excuse itself; m is the mean size of a value's session (1 where there is only
-    one). Values are standardised per worker, by worker and time.
+    ρ is the correlation of values of one session, by analysis of variance over all *other* workers, so that a worker's
+    own change at a break does not hide itself; m is the mean size of a value's session (1 if there is only one). Values
+    are standardised per worker, and sorted by worker and time.
     """
     value = np.nan_to_num(value)
     first = (np.diff(worker, prepend=-1) != 0) | (np.diff(when, prepend=-np.inf) > 60 * BREAK_MINUTES)
@@ -121,14 +121,14 @@ _STEPS = (86_400.0, 3_600.0, 60.0, 1.0)  # s, to which times may be rounded
 
 @dataclass(frozen=True, eq=False)
 class AnswerTimes:
-    """Answer times, and why some labels have none.
+    """Answer times, and the reasons for missing ones.
 
     Attributes:
         seconds: (n_annotations,) NaN where unknown.
         batch: (n_annotations,) bool, labels with the same time as another one of their worker.
-        first: labels that begin a worker's session: no gap to the label before, or a break.
+        first: number of labels that begin a worker's session: no label before, or a break.
         step: seconds to which the times are rounded; 0 for the column ``seconds`` and for finer times.
-        source: what they were taken from, in words.
+        source: their source, in words.
     """
 
     seconds: FloatArray
@@ -139,11 +139,11 @@ class AnswerTimes:
 
 
 def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) -> AnswerTimes | None:
-    """Time of each answer: the column ``seconds``, else the gap to the worker's label before; None without these.
+    """Time of each answer: the column ``seconds``, else the gap to the worker's previous label; None without these.
 
-    A gap says how long an answer took only within a session, which ``break_minutes`` end, and where labels are stored
-    one by one. So the first label of a worker and of each session has no answer time, and labels that share their time
-    with another one of the worker (uploaded together, or rounded to one time) have none either.
+    A gap is an answer time only within a session, which ``break_minutes`` end, and if labels are stored one by one. So
+    the first label of a worker and of each session has no answer time, and neither have labels with the same time as
+    another one of the worker (uploaded together, or rounded).
     """
     none = np.zeros(dataset.n_annotations, bool)
     if dataset.extra is not None and SECONDS in dataset.extra:
@@ -186,7 +186,7 @@ class WorkerSpeed(Shown):
         relative: median of the answer's seconds over the median of its task; 1 for the typical worker.
         fast: share of the ``n`` answers that are too fast.
         too_fast: whether the worker answers too fast by `RULE`.
-        change: the most probable change of log seconds beside the others on the same tasks; None without times.
+        change: the most probable change of log seconds relative to the others on the same tasks; None without times.
     """
 
     n: IntArray
@@ -198,7 +198,7 @@ class WorkerSpeed(Shown):
     worker_ids: pd.Index[str]
 
     def frame(self) -> pd.DataFrame:
-        """One row per worker; a change is given where it is surely one (`CHANGED` in all, Holm)."""
+        """One row per worker; a change is given if it is sure (at level `CHANGED` over all workers, Holm)."""
         columns = {name: getattr(self, name) for name in ("seconds", "relative", "fast", "too_fast", "n")}
         frame = pd.DataFrame({"worker": self.worker_ids, **columns})
         if self.change is not None:
@@ -232,7 +232,7 @@ def beside_others(
 
 @door
 def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
-    """Measure how long workers' answers take (`answer_times`); None if unknown.
+    """Measure the workers' answer times (`answer_times`); None if unknown.
 
     Args:
         dataset: with the column ``seconds`` or ``timestamp``; answers of 0 s or less are left out.
@@ -274,9 +274,9 @@ class _Blocks(Shown):
     Attributes:
         name: the worker's name.
         first, last: numbers of the block's first and last label, from 1.
-        begins: time of its first label, as it stands in the data.
-        seconds: median seconds that a label took; NaN where that is not known.
-        low, high: ends of the interval of what is measured.
+        begins: time of its first label, as in the data.
+        seconds: median seconds of a label; NaN if unknown.
+        low, high: ends of the interval of the block's value.
     """
 
     name: str
@@ -296,8 +296,8 @@ class WorkerOverTime(_Blocks):
     """A worker's accuracy, in blocks of labels (`first`, `last`, `begins`, `seconds`); arrays (n_blocks,).
 
     Attributes:
-        accuracy: mean belief in the labels; with gold, the share that is right; ``low`` and ``high`` are the ends of
-            its 95 % Wilson interval.
+        accuracy: mean belief in the labels, with gold the share of right ones; ``low`` and ``high`` are the ends of its
+            95 % Wilson interval.
     """
 
     accuracy: FloatArray
@@ -317,7 +317,7 @@ class WorkerSpeedOverTime(_Blocks):
             ``high`` are its quartiles.
         change: answers before the change of speed; -1 where none is sure (`CHANGED` over all workers, Holm).
         before: geometric mean of the ratio up to the change, NaN without one.
-        after: the same from there on.
+        after: the same after the change.
     """
 
     ratio: FloatArray
@@ -368,7 +368,7 @@ def worker_speed_over_time(
     """Speed of a worker in blocks by time; None where the labels have no times or no seconds to compare.
 
     Args:
-        dataset: with the column ``timestamp``, and ``seconds`` where gaps between labels are not to time them.
+        dataset: with the column ``timestamp``, and ``seconds`` unless gaps between labels are the answer times.
         worker: id or number of the worker.
         n_blocks: most blocks; each holds five answers or more.
 
@@ -404,7 +404,7 @@ def _split(chosen: BoolArray, when: FloatArray, blocks: int) -> list[IntArray]:
 def _block_fields(
     dataset: CrowdDataset, worker: int, rows: list[IntArray], took: FloatArray
 ) -> tuple[str, IntArray, IntArray, AnyArray, FloatArray]:
-    """The first fields of `_Blocks`, of the annotations of each block and the seconds that every annotation took."""
+    """First fields of `_Blocks`, by the annotations of each block and the seconds of every annotation."""
     assert dataset.extra is not None
     last = np.cumsum([len(part) for part in rows])
     begins = dataset.extra[TIME].astype("str").to_numpy(object)[[part[0] for part in rows]]
