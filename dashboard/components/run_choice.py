@@ -86,7 +86,12 @@ def _untrained(dataset: str) -> None:
     """Offer to start runs of the methods in front with one click, to be compared here."""
     from dashboard.components.train_form import FRONT  # takes long
 
-    opened, yet = opening.labelled(dataset), f"Nothing has been trained on {as_text(dataset_title(dataset))} yet."
+    title = as_text(dataset_title(dataset))
+    if going := [run for run in runs_of(dataset) if not run.has_ended]:
+        st.info(f"{count(len(going), 'run')} on {title}: none has finished yet.", icon=":material/hourglass_top:")
+        link("train", "Watch them")
+        return
+    opened, yet = opening.labelled(dataset), f"Nothing has been trained on {title} yet."
     if training_fault() or untrainable(opened):
         nothing(yet)
         return

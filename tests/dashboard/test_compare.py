@@ -168,6 +168,8 @@ def test_where_nothing_is_trained_one_click_trains_what_compare_then_shows() -> 
         "crowd-layer",
         "dl-mv",
     }
+    under_way = open_page("compare", dataset="crowd")
+    assert "5 runs" in words(under_way) and not [b for b in under_way.main.button if "Start" in b.label]
     assert "Nothing has been trained on bare yet" in words(open_page("compare", dataset="bare"))
 
 
