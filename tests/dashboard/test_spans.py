@@ -28,7 +28,7 @@ def crowd(tmp_path, monkeypatch):
 def test_the_page_draws_and_says_what_applies_to_crowds_without_spans():
     test = open_page("spans", dataset="tagged")
     assert not test.error
-    assert "Boundary errors" in words(test) and "20 sentences" in words(test)
+    assert "Boundary errors" in words(test) and "20 sentences" in words(test) and "infers" not in words(test)
     assert table(test, "starts early")["type"].tolist() == ["LOC", "PER"]
     other = open_page("spans", dataset="demo")
     assert not other.error and "demo are classes" in words(other)
@@ -37,7 +37,8 @@ def test_the_page_draws_and_says_what_applies_to_crowds_without_spans():
 def test_what_a_page_waits_for_is_on_screen(crowd, tmp_path, monkeypatch):
     write_folder(replace(crowd, gold=None), tmp_path / "found" / "ungolded")
     monkeypatch.setattr(st, "spinner", spinner := MagicMock())
-    assert not open_page("spans", dataset="ungolded").error
+    test = open_page("spans", dataset="ungolded")
+    assert not test.error and "True spans are what auto infers" in words(test)
     assert any("with auto" in call.args[0] for call in spinner.call_args_list)
 
 
