@@ -195,16 +195,6 @@ def test_a_start_keeps_its_side():
     assert against.collapsed
 
 
-def test_agreement_counts_standard_errors_beyond_chance():
-    crowd = simulate_crowd(400, 10, 3, per_task=5, accuracy=0.6)
-    truth = np.eye(3)[crowd.gold]
-    guess = np.eye(3)[np.random.default_rng(1).integers(3, size=400)]
-    assert agreement(crowd, truth) > 10
-    assert abs(agreement(crowd, guess)) < 3
-    assert agreement(crowd, truth[:, [1, 2, 0]]) < -5
-    assert agreement(crowd, truth, known=crowd.gold) == 0, "nothing is left to judge"
-
-
 def test_collapsed_fits_are_said_so_and_sound_ones_are_not():
     crowd = simulate_crowd(400, 10, 3, per_task=5, accuracy=0.6)
     truth = np.eye(3)[crowd.gold]

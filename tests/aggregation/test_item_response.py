@@ -57,17 +57,7 @@ def crowd_of(rows: list[tuple[int, int, int]], n_tasks: int, n_workers: int, n_c
     """A crowd of (task, worker, label)."""
     task, worker, label = np.array(sorted(rows, key=lambda row: row[0]), np.int32).T
     like = simulate_crowd(n_tasks, n_workers, n_classes, per_task=1)
-    return cc.data.CrowdDataset(
-        name="small",
-        classes=like.classes,
-        task_ids=like.task_ids,
-        worker_ids=like.worker_ids,
-        task=task,
-        worker=worker,
-        label=label,
-        gold=like.gold,
-        split=like.split,
-    )
+    return replace(like, task=task, worker=worker, label=label)
 
 
 @st.composite

@@ -125,8 +125,7 @@ def clustered(n_tasks, seed, sizes=(8, 4), confusions=(SKILLED, CONFUSED)):
     base = simulate_crowd(n_tasks, len(of), 3, per_task=6, seed=seed)
     row = np.array(confusions)[of[base.worker], base.gold[base.task]].cumsum(1)
     label = (rng.random(base.n_annotations)[:, None] > row[:, :-1]).sum(1)
-    ids = base.task_ids, base.worker_ids
-    return CrowdDataset("clustered", base.classes, *ids, base.task, base.worker, label, gold=base.gold), of
+    return replace(base, label=label), of
 
 
 def test_bound_is_that_of_the_mean_field_and_never_falls():

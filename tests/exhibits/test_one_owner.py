@@ -163,9 +163,9 @@ def listed(known: Known, reference: str) -> tuple[set[int], set[str]]:
 
 @pytest.mark.parametrize("reference", ["gold", "auto", "majority-vote"])
 def test_the_ticket_crowd_s_list_names_whom_was_planted_and_nobody_else(reference: str) -> None:
-    """Of six crowds; a decline within 100 labels is not always seen."""
+    """Of four crowds; a decline within 100 labels is not always seen."""
     others = copies = falls = 0
-    for seed in range(720, 726):
+    for seed in range(720, 724):
         known = tickets(np.random.default_rng(seed))
         named, cells = listed(known, reference)
         assert known.shared is not None
@@ -176,8 +176,8 @@ def test_the_ticket_crowd_s_list_names_whom_was_planted_and_nobody_else(referenc
         falls += set(known.planted[FALLS]) <= named
         others += bool(named - {r for members in known.planted.values() for r in members} or cells - {mistake})
     assert others <= 1
-    assert copies >= 5
-    assert falls >= 4
+    assert copies >= 3
+    assert falls >= 3
 
 
 def test_command_and_page_have_the_same_thresholds() -> None:

@@ -183,12 +183,6 @@ def test_without_the_diagonal_colours_reach_to_the_largest_mistake():
     assert figures.confusion_grid(GRID, CLASSES, names=NAMES).layout.coloraxis.cmax == 1
 
 
-def test_a_logarithmic_scale_keeps_zeros():
-    grid = np.eye(3)[None]
-    z = z_of(figures.confusion_grid(grid, CLASSES, names=["learnt"], scale="log"))
-    assert sorted(set(z[~np.isnan(z)].tolist())) == [-3, 0]
-
-
 def test_many_classes_are_averaged_and_clicks_still_land():
     n = 150
     grid = np.broadcast_to(np.eye(n), (2, n, n))

@@ -165,9 +165,6 @@ def test_the_history_shows_what_came_to_a_result() -> None:
     assert list(line.y) == [0.5, 0.75]
     assert points.marker.color == theme.method_color("conal")
     assert list(points.customdata[0]) == ["lr 0.001<br>shape &lt;b&gt;", "50.00 %"]
-
-
-def test_the_history_names_the_score_of_the_search() -> None:
     of_spans = TRIALS.rename(columns={"validation_accuracy": "validation_span_f1"})
     fig = figures.search_history(of_spans, "crowd-layer", "validation_span_f1", "validation F1 of spans")
     assert list(fig.data[1].y) == [0.5, 0.75]

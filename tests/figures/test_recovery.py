@@ -260,13 +260,6 @@ def test_no_two_runs_look_alike(bands):
     assert len(styles) == len(set(styles)) == 30
 
 
-def test_one_seed_has_no_deviation():
-    fig = figures.learning_curves([run("one", "conal", np.full((3, 1), 0.5))], "accuracy")
-    assert [t.mode for t in fig.data] == ["lines"]
-    assert subtitle(fig) == "one seed each"
-    assert "±" not in fig.data[0].hovertemplate
-
-
 def test_the_smooth_line_is_declared_and_what_was_measured_stays():
     [b] = falling(1)
     fig = figures.learning_curves([b], "loss", percent=False, smooth=3)

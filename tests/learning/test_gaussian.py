@@ -100,28 +100,6 @@ def test_prepared_inputs_and_composed_maps_come_to_the_same():
     torch.testing.assert_close(loaded(x), plain(x) @ weights - offset, atol=1e-3, rtol=1e-3)
 
 
-def test_a_task_is_left_out_of_its_workers_confusions():
-    rng = np.random.default_rng(0)
-    task, worker = np.repeat(np.arange(12), 2), np.tile([0, 1], 12)
-    label = rng.integers(3, size=24)
-    annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 12, 2, 3)
-    q = torch.from_numpy(rng.dirichlet(np.ones(3), 12))
-    evidence = annotations.log_evidence(q, annotations.counts(q), annotations.prior(annotations.counts(q), 0.1, 2.0))
-    counts = np.zeros((2, 3, 3))
-    for i, r, y in zip(task, worker, label, strict=True):
-        counts[r, :, y] += q[i].numpy()
-    pooled = counts.sum(0) + 0.5
-    prior = 0.1 + 2 * pooled / pooled.sum(1, keepdims=True)
-    for i in range(12):
-        expected = np.zeros(3)
-        for r, y in zip(worker[task == i], label[task == i], strict=True):
-            without = counts[r].copy()
-            without[:, y] -= q[i].numpy()
-            smoothed = without + prior
-            expected += np.log(smoothed[:, y] / smoothed.sum(1))
-        np.testing.assert_allclose(evidence[i], expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("balance", [0.0, 0.5])
 def test_a_mistake_that_most_workers_share_is_undone_by_the_features(balance):
     x, gold = clusters(600)

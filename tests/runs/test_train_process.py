@@ -45,6 +45,14 @@ def assert_same(actual: TrainingResult, expected: TrainingResult) -> None:
     assert actual.selected_epoch.tolist() == expected.selected_epoch.tolist()
 
 
+def goes_on(run: Run, train: Train, workspace: Workspace, expected: TrainingResult) -> None:
+    """Queue and train a run again, which comes to what it would have come to at once."""
+    workspace.forget_cancel(run.id)
+    store.set_state(run.id, "queued")
+    assert train(run) == FINISHED
+    assert_same(result(run.id), expected)
+
+
 @pytest.fixture
 def at_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
     """``at_epoch(2, action)`` acts once, when the run has reported its second epoch."""
@@ -174,10 +182,7 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(make, train, workspace,
     assert client_of(workspace).get_run(run.id).info.status == "KILLED"
     kept = result(run.id)
     np.testing.assert_array_equal(kept.curves["loss"], expected.curves["loss"][:2])
-    workspace.forget_cancel(run.id)
-    store.set_state(run.id, "queued")
-    assert train(run) == FINISHED
-    assert_same(result(run.id), expected)
+    goes_on(run, train, workspace, expected)
     assert curves(run.id)["epoch"].value_counts().unique().tolist() == [len(expected.curves)]
 
 
@@ -199,10 +204,7 @@ def test_a_cancelled_run_makes_its_checkpoint_the_result(make: Make, train: Trai
     assert (record.state, record.has_result) == ("cancelled", True)
     assert "after epoch 3." in record.message
     np.testing.assert_array_equal(result(run.id).curves["loss"], expected.curves["loss"][:3])
-    workspace.forget_cancel(run.id)
-    store.set_state(run.id, "queued")
-    assert train(run) == FINISHED
-    assert_same(result(run.id), expected)
+    goes_on(run, train, workspace, expected)
 
 
 def test_cancelled_before_it_began(make: Make, train: Train, workspace: Workspace) -> None:
@@ -295,6 +297,4 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, wo
         assert [p.name for p in kept] == ["epoch-000004.safetensors"]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    store.set_state(run.id, "queued")
-    assert train(run) == FINISHED
-    assert_same(result(run.id), expected)
+    goes_on(run, train, workspace, expected)

@@ -209,15 +209,6 @@ def test_of_tokens_nobody_says_that_no_worker_depends_on_another() -> None:
     assert "not independent tasks" in found.sentence
 
 
-def test_one_task_is_one_task() -> None:
-    crowd = cc.from_frame(pd.DataFrame({"task": ["a", "a"], "worker": ["r", "s"], "label": ["x", "x"]}))
-    limits = {"max_tasks_with_few_labels_percent": 0.0, "max_class_percent": 100.0, "min_raw_agreement_percent": 0.0}
-    text = " ".join(outcome.sentence for outcome in cc.check(crowd, limits).outcomes)
-    assert "1 task" in text
-    assert "1 tasks" not in text
-    assert "1 labelled tasks" not in text
-
-
 def test_the_example_limits_everything_at_its_defaults(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(example_rules())

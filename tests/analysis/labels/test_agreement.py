@@ -138,15 +138,6 @@ def test_nobody_labelled_anything():
     assert all(c.state.startswith("not enough overlap") for c in coefficients.coefficients)
 
 
-def test_repeats_by_a_worker_do_not_count(crowd):
-    task, worker = np.append(crowd.task, [5, 5]), np.append(crowd.worker, crowd.worker[crowd.task == 5][:1].repeat(2))
-    label = np.append(crowd.label, [0, 1])
-    again = make_crowd(task, worker, label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
-    coefficients, plain = agreement(again, n_resamples=0), agreement(crowd, n_resamples=0)
-    assert coefficients.n_repeats == 2
-    assert [c.value for c in coefficients.coefficients] == [c.value for c in plain.coefficients]
-
-
 def test_skewed_classes_are_explained():
     """Two workers who call almost everything class 0: high agreement, low kappa."""
     label = np.zeros(200, int)

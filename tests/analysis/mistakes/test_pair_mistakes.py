@@ -108,15 +108,6 @@ def test_independent_workers_are_rarely_accused(shape):
     assert np.mean([(r.q_value <= 0.05).any() for r in mistakes]) <= 0.1
 
 
-@pytest.mark.parametrize("shape", [(100, 20, 5, 20), (100, 30, 2, 30)])
-def test_hard_tasks_excuse_everyone(shape):
-    mistakes = [pair_mistakes(independent(np.random.default_rng(s), *shape, hard=0.2)) for s in range(30)]
-    assert np.mean([(r.q_value <= 0.05).any() for r in mistakes]) >= 0.8  # they are not independent
-    assert np.mean([(r.q_beyond <= 0.05).any() for r in mistakes]) <= 0.15  # but nobody stands out
-    p = np.concatenate([r.p_beyond for r in mistakes])
-    assert np.nanmean(p <= 0.05) <= 0.05
-
-
 def test_those_trained_wrong_together_are_found():
     hits = accused = 0
     for seed in range(10):

@@ -139,17 +139,6 @@ def test_same_seed_same_interval(crowd):
     assert not np.array_equal(first.high, other.high)
 
 
-def test_relabelling_classes_and_workers_permutes_the_result():
-    crowd = simulate_crowd(seed=9)
-    classes, workers = np.array([2, 0, 3, 1]), np.random.default_rng(0).permutation(crowd.n_workers)
-    other = make_crowd(
-        crowd.task, workers[crowd.worker], classes[crowd.label], crowd.n_tasks, crowd.n_workers, 4, classes[crowd.gold]
-    )
-    before, after = shared_mistakes(crowd), shared_mistakes(other)
-    np.testing.assert_allclose(after.percent[np.ix_(classes, classes)], before.percent)
-    np.testing.assert_allclose(after.q_value[np.ix_(classes, classes)], before.q_value)
-
-
 def test_two_classes_are_an_explained_state():
     result = shared_mistakes(simulate_crowd(n_classes=2))
     assert np.isnan(result.p_value).all()
@@ -240,17 +229,6 @@ def test_cells_hold_their_annotations_workers_and_tasks(crowd):
             of_class = Counter(crowd.worker[crowd.gold[crowd.task] == a].tolist())
             assert cell.worker_labels.tolist() == [of_class[r] for r in cell.workers.tolist()]
             assert cell.task_times.sum() == len(cell.annotations)
-
-
-def test_names_and_numbers_mean_the_same(data_folder):
-    crowd = cc.load_dataset("labelme")
-    by_name = mistake_cell(crowd, "gold", "street", "insidecity")
-    by_number = mistake_cell(crowd, "gold", crowd.classes.index("street"), crowd.classes.index("insidecity"))
-    assert len(by_name.workers) == 36
-    np.testing.assert_array_equal(by_name.annotations, by_number.annotations)
-    frame = by_name.frame()
-    assert set(frame["worker"]) == set(crowd.worker_ids[by_name.workers])
-    assert set(frame["true"]) == {"street"}
 
 
 def test_a_soft_reference_counts_by_its_most_probable_class(crowd):

@@ -106,21 +106,6 @@ def test_individual_noise_is_rarely_called_shared(kind):
     assert np.mean(alarms) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 25)
 
 
-@pytest.mark.parametrize("kind", ["uniform", "own rows", "pair flips"])
-def test_common_noise_is_found(kind):
-    rng = np.random.default_rng(2)
-    means, false = [], []
-    for _ in range(8):
-        counts, shared = simulated(rng, kind, 0.5)
-        called = benjamini_hochberg(p_values(counts)[0]) <= 0.05
-        truly = np.zeros_like(called)
-        truly[np.arange(6), shared] = True
-        means.append(called[truly].mean())
-        false.append((called & ~truly).sum() / max(called.sum(), 1))
-    assert np.mean(means) > 0.9
-    assert np.mean(false) < 0.05
-
-
 @pytest.mark.parametrize("reference", ["majority-vote", "dawid-skene"])
 def test_ties_of_a_consensus_are_not_called_shared_mistakes(reference):
     """Two labels a task: whenever the workers differ the vote ties, and a rule would decide who was wrong."""

@@ -24,7 +24,6 @@ from crowdcore.analysis import (
     smoothed,
 )
 from crowdcore.analysis.recovery.omega import QUANTILES
-from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
@@ -259,29 +258,6 @@ def test_without_gold_nothing_can_be_said() -> None:
     crowd = simulate.synthetic(**SMALL)
     with pytest.raises(DataError, match="gold"):
         planted(replace(crowd, gold=np.full(crowd.n_tasks, -1)))
-
-
-def test_mean_and_spread():
-    mean_spread = over_seeds(np.array([[1.0, np.nan], [2.0, 5.0], [6.0, 5.0]]))
-    assert mean_spread.mean.tolist()[0] == 3
-    assert mean_spread.spread[0] == pytest.approx(((2**2 + 1 + 3**2) / 2) ** 0.5)
-    assert np.isnan([mean_spread.mean[1], mean_spread.spread[1]]).all()
-    assert np.isnan(over_seeds(np.ones((1, 2))).spread).all()
-
-
-def test_one_seed_by_its_name_of_seeds():
-    values = np.arange(6).reshape(3, 2)
-    assert values[seed_rows((4, 0, 9), 0)].tolist() == [[2, 3]]
-    assert len(values[seed_rows((4, 0, 9), None)]) == 3
-    with pytest.raises(SettingError, match=r"4.*0.*9"):
-        seed_rows((4, 0, 9), 1)
-
-
-@pytest.mark.parametrize(("seeds", "words"), [((7,), "seed 7"), ((0, 1, 2), "mean of 3 seeds")])
-def test_words(seeds, words):
-    result = FromSeeds()
-    result.seeds = seeds
-    assert result.combined == words
 
 
 CLASSES = ("cat", "dog", "fox", "owl")

@@ -21,7 +21,7 @@ from crowdcore.analysis import (
     worker_confusion,
 )
 from crowdcore.analysis.recovery.shared import label_shares
-from crowdcore.analysis.statistics import correlation, ranks
+from crowdcore.analysis.statistics import correlation
 from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
@@ -243,11 +243,6 @@ def test_weights_are_repetitions(x, seed):
     weighted = correlation(x, y, times)
     repeated = correlation(np.repeat(x, times), np.repeat(y, times))
     assert weighted == pytest.approx(repeated, abs=1e-9, nan_ok=True)
-
-
-@given(NUMBERS)
-def test_ranks_share_ties(x):
-    np.testing.assert_array_equal(ranks(x), scipy.stats.rankdata(x))
 
 
 def test_a_constant_correlates_with_nothing():

@@ -289,7 +289,9 @@ def test_no_evidence_no_interval():
 
 def test_frame_names_workers_and_classes():
     crowd = simulate_crowd(60, 4, 3)
-    intervals = credible_intervals(cc.aggregation.get("dawid-skene").fit(crowd))
+    result = cc.aggregation.get("dawid-skene").fit(crowd)
+    intervals, given = credible_intervals(result), result.counts[2, 1]
+    assert intervals.high[2, 1, 0] == pytest.approx(beta.ppf(0.975, given[0] + 0.5, given[1:].sum() + 0.5))
     frame = intervals.frame(crowd)
     assert len(frame) == 4 * 9
     row = frame[(frame["worker"] == "w002") & (frame["true"] == "class 1") & (frame["given"] == "class 0")].iloc[0]

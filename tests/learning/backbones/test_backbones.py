@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.func import functional_call, stack_module_state, vmap
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import Media
@@ -137,17 +136,6 @@ def test_crops_are_torchvisions_with_a_place_for_every_image():
     every = torch.stack([*crops, *map(v2.functional.horizontal_flip, crops)])
     same = (every == cropped).flatten(2).all(2)
     assert (same.sum(0) == 1).all() and same.any(1).sum() > 25, "one place each, and nearly all places occur"
-
-
-def test_crops_are_the_same_alone_and_in_a_stack():
-    x, crops = torch.rand(9, 3, 8, 8), []
-    for seed in (3, 4):
-        torch.manual_seed(seed)
-        crops.append(Crop(flip=True))
-    _, buffers = stack_module_state(crops)
-    both = vmap(lambda state: functional_call(crops[0], {k: v.clone() for k, v in state.items()}, (x,)))(buffers)
-    assert not torch.equal(both[0], both[1])
-    torch.testing.assert_close(both, torch.stack([crop(x) for crop in crops]))
 
 
 def test_cropped_training_reproduces_and_leaves_evaluation_alone():

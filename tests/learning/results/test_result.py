@@ -69,11 +69,6 @@ def test_history_is_long(result):
     assert {"cross_entropy", "distance", "accuracy", "nll"} <= set(history.metric)
 
 
-def test_omega_is_aligned_with_the_dataset(result, crowd):
-    assert result.omega.shape == (3, crowd.n_annotations)
-    assert not np.isnan(result.omega).any()
-
-
 def test_predictions_on_other_tasks(result, crowd):
     features = np.asarray(crowd.features)
     predicted = result.predict_proba(features)

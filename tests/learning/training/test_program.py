@@ -331,7 +331,7 @@ def test_what_was_done_before_a_run_went_on_does_not_make_it_faster(monkeypatch:
 
 
 MODELS = [name for name in methods.names() if not methods.get(name).candidates]
-RUN = {"epochs": 4, "batch_size": 13, "select_on": "gold", "lr": 0.01}
+RUN = {"epochs": 3, "batch_size": 13, "select_on": "gold", "lr": 0.01}
 
 
 def run(crowd, method, seeds, **settings):
