@@ -317,7 +317,7 @@ def evidence(counts: FloatArray, named: int) -> float:
 
 
 def dirichlet_multinomial(counts: FloatArray) -> tuple[float, float]:
-    """The likeliest Dirichlet-multinomial with the pooled mean of rows of counts (n, K).
+    """Fit a Dirichlet-multinomial with the pooled mean to rows of counts (n, K).
 
     Returns:
         Its log-likelihood and its concentration, searched over `_CONCENTRATIONS` (the largest without any row).

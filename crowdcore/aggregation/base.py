@@ -192,11 +192,11 @@ class Aggregator(Settings):
         return self.fit(dataset).frame().set_index("task")["label"].rename(self.name)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings, as scikit-learn asks for them."""
+        """Return the settings, as in scikit-learn."""
         return {name: getattr(self, name) for name in type(self).model_fields}
 
     def set_params(self, **settings: Any) -> Self:
-        """Change settings in place, as scikit-learn does."""
+        """Change settings in place, as in scikit-learn."""
         self.__dict__.update(type(self)(**{**self.get_params(), **settings}).__dict__)
         return self
 
@@ -264,7 +264,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None) -> Iterator[_Block]:
-    """The annotated tasks that have a posterior and are not known."""
+    """Blocks of the annotated tasks that have a posterior and are not known."""
     judged = dataset.annotated & ~np.isnan(posterior[:, 0])
     if known is not None:
         judged &= known < 0

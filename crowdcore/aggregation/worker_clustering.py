@@ -38,7 +38,7 @@ class Clusters(NamedTuple):
 
     @classmethod
     def of(cls, counts: FloatArray, member: FloatArray, smoothing: float) -> Clusters:
-        """The likeliest ``shared`` and ``share`` for given members and counts (n_workers, C, C)."""
+        """Fit ``shared`` and ``share`` to members and counts (n_workers, C, C)."""
         shared = np.tensordot(member.T, counts, 1) + smoothing
         share = member[np.flatnonzero(counts.sum((1, 2)))].sum(0) + 1
         return cls(shared / shared.sum(2, keepdims=True), share / share.sum(), member)

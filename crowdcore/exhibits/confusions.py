@@ -61,7 +61,7 @@ def confusion_grid(
             return {}
         return {"worker": called, "true": view.classes[place[1]], "given": view.classes[place[2]]}
 
-    alt = f"{_whose(called, who)}, from every source on one colour scale: true classes downwards"
+    alt = f"{_owner(called, who)}, from every source on one colour scale: true classes downwards"
     return Exhibit(f"confusion-{called}", called, figure, lambda: _table(view, sources, who, called), (), alt, click)
 
 
@@ -99,7 +99,7 @@ def recovered_confusion(
         title=escaped(title),
         subtitle=escaped(" · ".join(filter(None, [shown.title, error_in_words(view, source, who)]))),
     )
-    alt = f"{_whose(called, who)}: true classes downwards, given labels to the right"
+    alt = f"{_owner(called, who)}: true classes downwards, given labels to the right"
     of = source
     return Exhibit(f"confusion-{called}", title, figure, lambda: _table(view, [of], who, called), (), alt, view.clicked)
 
@@ -176,7 +176,7 @@ def tasks_behind(view: View, true: int, given: int, worker: int | None = None) -
     return np.unique(data.task[rows])
 
 
-def _whose(called: str, number: int) -> str:
+def _owner(called: str, number: int) -> str:
     return called if number < 0 else f"Confusion of {called}"
 
 

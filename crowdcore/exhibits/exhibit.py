@@ -66,7 +66,7 @@ P = ParamSpec("P")
 
 
 class _Slot:
-    """The place of one result, and the lock that lets one thread compute it while others wait."""
+    """Slot of one result, with the lock that lets one thread compute it while others wait."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -112,25 +112,25 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _fit_into_memory() -> None:
-    """Drop the results that were asked for longest ago, until the rest fits; the last one stays, however large."""
+    """Drop the least recently used results until the rest fits; the last one stays, however large."""
     size, most = cache_size()
     while len(_slots) > 1 and size > most:
         size -= _slots.popitem(last=False)[1].size
 
 
 def _grown(exhibit: object, table: pd.DataFrame) -> None:
-    """Count a table that was made after its exhibit was kept."""
+    """Add the size of a table made after its exhibit was kept."""
     with _lock:
         for slot in _slots.values():
-            held = [part for one in slot.values for part in (one if isinstance(one, tuple) else (one,))]
-            slot.size += size_of(table) if any(part is exhibit for part in held) else 0
+            parts = [part for one in slot.values for part in (one if isinstance(one, tuple) else (one,))]
+            slot.size += size_of(table) if any(part is exhibit for part in parts) else 0
         _fit_into_memory()
 
 
 def size_of(result: object) -> int:
-    """Bytes of the arrays, tables and texts in a result; a dataset within it counts where it is kept itself.
+    """Bytes of the arrays, tables and texts in a result, without datasets, which are kept on their own.
 
-    A table that nobody has asked for is not made for this.
+    Tables not yet made do not count.
     """
     size, seen, left = 0, set[int](), [result]
     while left:
@@ -160,7 +160,7 @@ def size_of(result: object) -> int:
 
 
 class _Table:
-    """A frame, or what makes it when it is first asked for."""
+    """Frame, or the function that makes it on first use."""
 
     def __get__(self, exhibit: object, kind: type | None = None) -> pd.DataFrame:
         if exhibit is None:

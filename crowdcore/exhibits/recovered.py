@@ -37,7 +37,7 @@ _AT_RISK = 5  # classes that a sentence lists
 
 @dataclass(frozen=True, kw_only=True)
 class RunView(View):
-    """A dataset, and a run that was trained on it; `of_run` makes one.
+    """Dataset and a run that was trained on it; see `of_run`.
 
     Args:
         result: the result of the run.

@@ -88,7 +88,7 @@ def model_families(names: Iterable[str], families: Mapping[str, str] | None = No
     return tuple(given.get(name) or _maker(name) or name for name in called)
 
 
-def told_families(dataset: CrowdDataset) -> dict[str, str]:
+def families_by_column(dataset: CrowdDataset) -> dict[str, str]:
     """Judge -> family, by a column ``family`` or ``provider`` with one value for each judge; empty without one."""
     for column in _columns(dataset, ("family", "provider")):
         judges = column.astype(str).groupby(dataset.worker)
@@ -97,7 +97,7 @@ def told_families(dataset: CrowdDataset) -> dict[str, str]:
     return {}
 
 
-def told_costs(dataset: CrowdDataset) -> dict[str, float]:
+def costs_by_column(dataset: CrowdDataset) -> dict[str, float]:
     """Judge -> mean cost of a verdict, by a column ``cost`` or ``price`` of numbers; empty without one."""
     for column in _columns(dataset, ("cost", "price")):
         if pd.api.types.is_numeric_dtype(column):

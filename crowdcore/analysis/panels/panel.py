@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from crowdcore.analysis.panels.families import model_families, told_costs, told_families, unknown_verdicts
+from crowdcore.analysis.panels.families import costs_by_column, families_by_column, model_families, unknown_verdicts
 from crowdcore.analysis.panels.kin import Kin, kin
 from crowdcore.analysis.panels.moments import EffectiveVotes, effective_votes, error_moments, vote_table
 from crowdcore.analysis.panels.opinion import one_opinion, opinion_notes, votes_alone
@@ -230,8 +230,8 @@ def panel(
         raise DataError(f"{dataset.name} has {dataset.n_workers} worker, and a panel has two judges or more")
     if dataset.kind.sequential:
         raise DataError(f"{dataset.name} tags tokens, and the tokens of a sentence are not independent items")
-    kinds = model_families(dataset.worker_ids, told_families(dataset) if families is None else families)
-    price = _costs(dataset, told_costs(dataset) if cost is None else cost)
+    kinds = model_families(dataset.worker_ids, families_by_column(dataset) if families is None else families)
+    price = _costs(dataset, costs_by_column(dataset) if cost is None else cost)
     truth = resolve_reference(dataset, reference)
     table, labels = vote_table(dataset), truth.labels.astype(np.int64)
     known = np.flatnonzero(truth.known & dataset.annotated)

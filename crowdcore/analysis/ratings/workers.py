@@ -133,13 +133,13 @@ class RatingWorkers(Shown):
 
     @property
     def reverses(self) -> BoolArray:
-        """(n_workers,) workers who rate high what is low by the reference."""
+        """(n_workers,) bool, whether the worker rates high what is low by the reference."""
         return np.asarray((self.p_reverses <= 1 - self.level) & (self.p_follows <= 1 - self.level))
 
     def frame(self) -> pd.DataFrame:
         """One row per worker."""
-        told = {"no": self.ignores, "reversed": self.reverses, "small scale": self.shrinks, "unclear": self.unclear}
-        follows = np.select([*told.values()], [*told], "")
+        words = {"no": self.ignores, "reversed": self.reverses, "small scale": self.shrinks, "unclear": self.unclear}
+        follows = np.select([*words.values()], [*words], "")
         table: dict[str, object] = {"worker": list(self.worker_ids), "ratings": self.n, "follows": follows}
         for name in ("bias", "spread", "scale", "correlation", "mae", "rmse"):
             table[name] = getattr(self, name)
