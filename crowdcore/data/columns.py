@@ -18,7 +18,7 @@ from crowdcore.data.dictionary import Codes, distinct, strings
 from crowdcore.data.report import Finding, make_change, quoted
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
-from crowdcore.data.tables.json_table import label_of_list
+from crowdcore.data.tables.json_table import labels_of_cells
 from crowdcore.data.times import about_time
 
 _FEW = 20  # different values that answers may have
@@ -368,6 +368,8 @@ def assign_roles(table: Table, settings: ReadSettings) -> Roles:
             aliases += RATING_ALIASES
         taken = set(roles.values())
         names[role] = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]
+        if role == "label" and len(table.head) > _SHARED:
+            names[role] = [c for c in names[role] if c in table.repeated or _holds_cells(table, c)]
         if role not in roles and names[role]:
             roles[role] = names[role][0]
     if _unsettled(roles, names, columns, settings):
@@ -379,6 +381,14 @@ def assign_roles(table: Table, settings: ReadSettings) -> Roles:
     ordered = [(role, roles.pop(role)) for role in ALIASES if role in roles]
     roles.update(ordered)
     return roles
+
+
+def _holds_cells(table: Table, column: str) -> bool:
+    """Return whether some of a column's first cells are filled, or cannot be read as they are."""
+    try:
+        return any(table.words(column))
+    except DataError:
+        return True
 
 
 def _unsettled(roles: Roles, names: dict[str, list[str]], columns: tuple[str, ...], settings: ReadSettings) -> bool:
@@ -401,6 +411,9 @@ def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str,
     lacking = [role for role in needed if role not in roles]
     if lacking:
         what = f"No column was recognised as the {' or the '.join(lacking)}"
+        empty = [c for c in columns if plain(c) in ALIASES["label"] and c not in roles.values()]
+        if lacking == ["label"] and empty:
+            what = f"Column {empty[0]!r} is empty, and no other was recognised as the label"
         raise MappingError(what, columns, roles, file, *lacking)
 
 
@@ -482,6 +495,6 @@ def read_roles(
         re.match(r"\[[^\[{\]]", name) for name in codes[label].values.to_pylist()
     )  # several classes, which a finding reports
     if listed_labels or label in table.written_nested:
-        codes[label] = distinct(strings(map(label_of_list, codes[label].values.to_pylist())), codes[label].codes)
+        codes[label] = distinct(strings(labels_of_cells(codes[label].values.to_pylist())), codes[label].codes)
     table.refuse_nested(c for role, c in roles.items() if role not in MEDIA and not (c == label and listed_labels))
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

@@ -180,6 +180,30 @@ CASES: dict[str, tuple[Any, ...]] = {
               "text_id", "annotator", "labels"),
         {"classes": {*CLASSES, *(f'["{c}", "none"]' for c in CLASSES if more)}},
         ({"multi_select": "yes-no"}, {"n_tasks": 24 * (3 + more)})) for write in (json.dumps, str) for more in (0, 1)},
+    **{f"what holds a label, and nothing else, is that label: {name}": (
+        (f"{name}.json", [{"id": t, "labels": [{"author": {"email": w}, "answer": {"job": wrap(v)}} for w, v in given]}
+                          for t, given in BY_TASK.items()]), {"size": (24, 4, len(ROWS)), "classes": CLASSES})
+       for name, wrap in (("categories", lambda v: {"categories": [{"name": v, "confidence": len(v)}]}),
+                          ("choice", lambda v: [{"value": v}]))},
+    "records in cells": (
+        table([(t, w, json.dumps({"job": {"label": v}})) for t, w, v in ROWS], "object_id", "worker_id", "answer"),
+        {"classes": CLASSES}),
+    "the task in a record of its own": (
+        ("meta.jsonl", [{"meta": {"task_id": t, "of": "x"}, "annotation": {"label": v, "annotator": w}}
+                        for t, w, v in ROWS]), {"size": (24, 4, len(ROWS)), "roles": {"task": "meta.task_id"}}),
+    **{f"lists of labels in cells, of nobody: {write([])}": (
+        table([(t, write([v for _, v in given])) for t, given in BY_TASK.items()], "task", "labels"),
+        {"has": {"no-workers"}, "size": (24, 4, len(ROWS)), "classes": CLASSES})
+       for write in (json.dumps, str, ",".join)},
+    "people are no questions": (
+        table([(k, f"p{w}", t, v, GOLD[t]) for k, (t, w, v) in enumerate(ROWS)],
+              "Event Index", "Participant Private ID", "image", "Response", "Answer"),
+        {"refused": "columns", "proposed": {"worker": "Participant Private ID"}}),
+    "an empty column of labels beside marks": (
+        table([(w, t, *(1 if v == c else "" for c in CLASSES), "") for t, w, v in ROWS], "user", "instance_id",
+              *CLASSES, "label"), {"size": (24, 4, len(ROWS)), "classes": {*CLASSES}}),
+    "an empty column of labels alone": (
+        table([(t, w, "") for t, w, _ in ROWS], *PLAIN), {"refused": "columns", "match": "'label' is empty"}),
     **{f"a record is no map of workers: {name}": (
         (f"{name}.json", [{"id": t, "response": fields(k)} for k, t in enumerate(TASKS)]), {"refused": "columns"})
        for name, fields in (("category", lambda k: {"category": CLASSES[k % 3]}),

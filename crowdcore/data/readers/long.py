@@ -364,7 +364,7 @@ def _field(table: Table, cols: WorkerColumns) -> _Layout | None:
     if 3 * cells.duplicated().sum() < len(cells):
         return None
     for name in head.column_names:
-        if name in (*cols.workers, *cols.roles.values()) or plain(name) in ALIASES["worker"]:
+        if name in (*cols.workers, *cols.roles.values()) or {*plain(name).split("_")} & {*ALIASES["worker"]}:
             continue
         words = cells_of(table, name)
         if len(words) == len(head) and 2 <= len(set(words)) <= _MOST:

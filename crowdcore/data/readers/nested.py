@@ -25,7 +25,7 @@ from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import ArrowTable, JsonTable, Table
 from crowdcore.data.tables.base import HEAD_ROWS, Arrow
-from crowdcore.data.tables.json_table import KEY, decoded, text_of_json
+from crowdcore.data.tables.json_table import KEY, decoded, only_value, text_of_json
 
 _SHOWN, _DASH = 8, "-"
 _IDS = {"id", "_id", "uuid"}
@@ -155,7 +155,8 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
 
 def _with_inner_fields(record: dict[str, Any]) -> dict[str, Any]:
     """A record with the fields of inner records that have an id: ``{"item": {"id": 3}}`` also as ``{"item.id": 3}``."""
-    inner = {name: value for name, value in record.items() if isinstance(value, dict) and _IDS & value.keys()}
+    records = {name: value for name, value in record.items() if isinstance(value, dict)}
+    inner = {n: v for n, v in records.items() if _IDS & v.keys() or any(plain(key) in ALIASES["task"] for key in v)}
     inside = ((f"{name}.{key}", part) for name, value in inner.items() for key, part in value.items())
     return record | {name: part for name, part in inside if not isinstance(part, dict | list)}
 
@@ -233,6 +234,7 @@ def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | tup
     different = [n for n in flat if len({text_of(r.get(n)) for r in head} - {None}) == len(head)]
     named = [n for alias in ALIASES["task"] for n in different if plain(n) == alias]
     again = [n for alias in ALIASES["task"] for n in flat if plain(n) == alias] if not different else []
+    again += [n for n in flat if not different and "." in n and is_named(n, "task")]
     named += again[:1]  # a record for each annotation
     ending = [n for n in different if n.lower().endswith(("id", "key"))]
     return next(iter([*named, *ending, *(different if len(different) == 1 else ())]), None)
@@ -303,7 +305,9 @@ class _Rows(Table):
             rows, cells = [entry for part in each for entry in part], {}
             for name in columns:
                 if name in self._keys:
-                    cells[name] = strings(text_of_json(_single(entry.get(self._keys[name]))) for entry in rows)
+                    found = (entry.get(self._keys[name]) for entry in rows)
+                    one = only_value if name == self._label else _single
+                    cells[name] = strings(text_of_json(one(value)) for value in found)
                 elif name == ROW:
                     cells[name] = strings(map(str, parent + first + 1))
                 else:

@@ -72,7 +72,10 @@ class WideTable(Reader):
         if not workers:
             return 0.0
         if len(workers) == 1 and (
-            "task" not in roles or plain(workers[0]) in RATING_ALIASES or not _names_once(source.table, roles)
+            "task" not in roles
+            or plain(workers[0]) in RATING_ALIASES
+            or workers[0] in source.table.written_nested
+            or not _names_once(source.table, roles)
         ):
             return 0.0
         head = source.table.head

@@ -269,12 +269,32 @@ def decoded(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
     return {name: _decoded(value, columns[name]) if name in columns else value for name, value in record.items()}
 
 
-def label_of_list(cell: str) -> str | None:
-    """The label in a cell, taken out of a list of one in JSON or Python; lists of several become JSON."""
-    value = _decoded(cell, "") if cell.startswith("[") else None
-    if not isinstance(value, list) or any(isinstance(part, dict | list | tuple) for part in value):
-        return cell
-    return text_of_json(value[0] if len(value) == 1 else value)
+_TELLING = ("name", "label", "value", "class", "choice")  # keys of what a record says, beside others
+
+
+def only_value(value: Any) -> Any:
+    """Return what a list or record of one thing says: ``{"categories": [{"name": "cat", "confidence": 9}]}`` is cat."""
+    while isinstance(value, list | dict):
+        inside = [*value.values()] if isinstance(value, dict) else value
+        if isinstance(value, dict) and len(inside) > 1:
+            inside = [value[key] for key in _TELLING if key in value][:1]
+        if len(inside) != 1:
+            break
+        (value,) = inside
+    return value
+
+
+def labels_of_cells(cells: Sequence[str]) -> list[str | None]:
+    """Labels in place of lists and records that hold one and stand as text; lists of several as JSON."""
+    values = [_decoded(cell, "") if cell[:1] in ("[", "{") else cell for cell in cells]
+    if len({tuple(value) for value in values if isinstance(value, dict)}) > 1:  # counts, by their names
+        return [*cells]
+    told = [only_value(value) for value in values]
+    several = [isinstance(value, list) and not any(isinstance(part, list | dict) for part in value) for value in told]
+    return [
+        cell if isinstance(value, list | dict | tuple) and not plain else text_of_json(value)
+        for cell, value, plain in zip(cells, told, several, strict=True)
+    ]
 
 
 def _decoded(cell: Any, joint: str) -> Any:
