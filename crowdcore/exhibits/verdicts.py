@@ -232,7 +232,7 @@ _WITHOUT_GOLD = (
 
 
 def _how_sure(q: float, repeated_by: int, is_shared: bool, n_classes: int, alone: int) -> str:
-    """What is known of a mistake; ``alone``: how many workers are to be trained on it."""
+    """End of a sentence on a mistake: evidence, and the number ``alone`` of workers to train on it."""
     if is_shared:
         by = f"{repeated_by} of them again and again" if repeated_by else "more workers than chance explains"
         return f", {by}: make the guideline clear here."
