@@ -181,14 +181,15 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     believed = (not gold.shape[1]) & (agreement >= _FEWER * agreement.max())
     scores = [replace(s, prior=s.prior * one) for s, one in zip(scores, believed, strict=True)]
     prior = np.array([s.prior for s in scores])
-    known = np.concatenate([likelihood, gold], 1)
-    lead = max((k for k, why in enumerate(reasons) if not why), key=lambda k: (prior[k], known[k].sum()))
+    log_likelihood = np.concatenate([likelihood, gold], 1)
+    lead = max((k for k, why in enumerate(reasons) if not why), key=lambda k: (prior[k], log_likelihood[k].sum()))
     for k, other in enumerate(scores):
         if not reasons[k] and not same_names(other.predicted, scores[lead].predicted):
             reasons[k] = _OTHER_NAMES
     kept = np.flatnonzero([not why for why in reasons])
     weight = np.zeros(len(scores))
-    weight[kept] = (1 - prior[kept].sum()) * stacked(known[kept], 0 if gold.shape[1] else len(kept)) + prior[kept]
+    fitted = stacked(log_likelihood[kept], equal=0 if gold.shape[1] else len(kept))
+    weight[kept] = prior[kept] + (1 - prior[kept].sum()) * fitted
     for k in kept[weight[kept] < _LIGHT]:
         reasons[k] = _BY_WEIGHT
     weight[weight < _LIGHT] = 0

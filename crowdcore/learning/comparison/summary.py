@@ -131,12 +131,12 @@ def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.D
             table = r.scores("test", at)
         except DataError:
             continue
-        spread = {k: v for s in SCORES for k, v in ((s, table[s].mean()), (f"{s} ±", deviation(table[s].to_numpy())))}
-        rows.append({"run": name, **spread})
+        rows.append({"run": name})
+        for s in SCORES:
+            rows[-1] |= {s: table[s].mean(), f"{s} ±": deviation(table[s].to_numpy())}
         if len(r.seeds) > 1:
-            mean = replace(r, seeds=r.seeds[:1], probabilities={at: ensemble(r.probabilities[at])[None]}).scores(
-                "test", at
-            )
+            combined = replace(r, seeds=r.seeds[:1], probabilities={at: ensemble(r.probabilities[at])[None]})
+            mean = combined.scores("test", at)
             rows.append({"run": ensemble_name(name), **{s: mean[s][0] for s in SCORES}})
     return pd.DataFrame(rows)
 

@@ -100,11 +100,10 @@ def fit_gaussians(
     """
     n, shuffle = len(labelled.x), torch.Generator().manual_seed(seed)
     q = annotations.votes() if start is None else start
-    p, history, shared = None, [], settings.shared or 0.0
+    history, shared = [], settings.shared or 0.0
     counts, pseudo = annotations.counts(q), (settings.smoothing, settings.pooling)
+    blocks, soft = labelled, q  # unlabelled tasks have no weights before the second round
     for _ in range(settings.rounds):
-        # Unlabelled tasks have no weights before the second round.
-        blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
         scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
         every = annotations.log_evidence(q, counts, annotations.prior(counts, *pseudo))
         evidence = annotations.weight(shared) * every
@@ -119,10 +118,11 @@ def fit_gaussians(
         confusion = annotations.confusion(counts, *pseudo)
         if settings.shared is None:
             shared = annotations.shared_mistakes(softmax(agreed * scores[:n] + bias), confusion)
+        soft = q
         if everything is not None:
-            unseen = labelled.fit(q, settings.shrinkage).scores(everything.x[n:]) if p is None else scores[n:]
-            p = softmax(temperature * unseen + bias)
-    blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
+            first = blocks is labelled
+            unseen = labelled.fit(q, settings.shrinkage).scores(everything.x[n:]) if first else scores[n:]
+            blocks, soft = everything, torch.cat([q, softmax(temperature * unseen + bias)])
     return GaussianFit(
         blocks.fit(soft, settings.shrinkage),
         temperature,

@@ -15,7 +15,7 @@ from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovere
 from crowdcore.learning.method_settings import CccSettings
 from crowdcore.learning.networks.layers import KMeans, Random
 from crowdcore.learning.networks.network import Ensemble
-from crowdcore.learning.networks.ops import gather_rows, log_label, log_softmax, softmax, worker_product
+from crowdcore.learning.networks.ops import cross_entropy, gather_rows, log_label, log_softmax, softmax, worker_product
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.steps import learning_rate
@@ -166,10 +166,7 @@ class Ccc(CrowdMethod):
         def meta_loss(v: Tensor) -> Tensor:
             slope = grad(virtual_loss)(meta, v)
             theta = {name: p - self.virtual_lr * slope[name] for name, p in meta.items()}
-            log_p = log_softmax(logits(theta, features))
-            known = (label >= 0).to(log_p.dtype)
-            picked = log_p.gather(-1, label.clamp_min(0).unsqueeze(-1)).squeeze(-1)
-            return -(known * picked).sum() / known.sum().clamp_min(1)
+            return cross_entropy(log_softmax(logits(theta, features)), label)
 
         gradient: Tensor = grad(meta_loss)(torch.zeros_like(self.correction[k]))
         v: Tensor = -self.correction_rate * matrices.max() / gradient.abs().max().clamp_min(1e-30) * gradient

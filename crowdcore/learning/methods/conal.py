@@ -17,6 +17,7 @@ from crowdcore.learning.method_settings import ConalGroupsSettings, ConalSetting
 from crowdcore.learning.networks.layers import Linear, WordSum
 from crowdcore.learning.networks.noise_layers import WorkerMatrices, split_confusion
 from crowdcore.learning.networks.ops import (
+    at_label,
     centre_and_scale,
     gather_rows,
     given_label,
@@ -188,13 +189,13 @@ class Conal(CommonNoise):
         t = self.omega_network(v, batch.worker)
         if self.variant == "authors":
             return log_label(own + torch.sigmoid(t).unsqueeze(-1) * (common - own), batch.label)
-        shared = common.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        shared = at_label(common, batch.label)
         return torch.logaddexp(logsigmoid(t) + shared, logsigmoid(-t) + log_label(own, batch.label))
 
     def _mixture(self, p: Tensor, batch: Batch) -> Tensor:
         p, common, v = gather_rows(batch.row, p, p @ softmax(self.common), self.omega_network.task_embedding(batch))
         omega = torch.sigmoid(self.omega_network(v, batch.worker))
-        shared = common.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        shared = at_label(common, batch.label)
         confusion = softmax(self.individual.matrices())
         own = (p * given_label(confusion, batch.worker, batch.label)).sum(-1)
         return (own + omega * (shared - own)).clamp_min(1e-30).log()

@@ -14,7 +14,7 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import CrowdArSettings, CrowdLayerSettings, StartSettings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
-from crowdcore.learning.networks.ops import gather_rows, log_label, log_softmax, softmax
+from crowdcore.learning.networks.ops import at_label, gather_rows, log_label, log_softmax, softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
@@ -163,13 +163,13 @@ class CrowdAr(CrowdMethod):
         (expertise,) = gather_rows(batch.worker, self.expertise)
         above = (torch.sigmoid(expertise) - difficulty) * p
         logit = (above * softplus(self.slope)).sum(-1) + self.offset
-        log_label = log_softmax(self.matrices(p, batch.worker))
-        given = log_label.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        log_labels = log_softmax(self.matrices(p, batch.worker))
+        given = at_label(log_labels, batch.label)
         m = torch.sigmoid(logit)
         agrees = (log_p.argmax(-1).index_select(0, batch.row) == batch.label).to(p.dtype)
         reliability = agrees * logsigmoid(logit) + (1 - agrees) * logsigmoid(-logit)
         return {
-            "cross_entropy": -self.trust * batch.mean(m * given + (1 - m) * log_label.mean(-1)),
+            "cross_entropy": -self.trust * batch.mean(m * given + (1 - m) * log_labels.mean(-1)),
             "reliability": -(1 - self.trust) * batch.mean(reliability),
         }
 

@@ -16,6 +16,7 @@ from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovere
 from crowdcore.learning.method_settings import CrowdlabSettings, DlEmSettings, EmSettings, MbemSettings
 from crowdcore.learning.networks.network import Ensemble
 from crowdcore.learning.networks.ops import (
+    at_label,
     expected_counts,
     gather_rows,
     given_label,
@@ -278,12 +279,12 @@ class Crowdlab(PosteriorTrained):
         def share(right: Tensor) -> Tensor:
             return (several * right).sum() / several.sum()
 
-        agreed = votes.gather(-1, consensus.unsqueeze(-1)).squeeze(-1) / size
+        agreed = at_label(votes, consensus) / size
         most_likely = share(agreed).clamp(1 / n_classes, 1 - _LEAST)
         commonest = one_hot(consensus, n_classes).sum(0).argmax()
         chance = (1 - share((consensus == commonest).to(p.dtype))).clamp_min(_LEAST)
         others = size.index_select(0, task) - 1
-        agreeing = votes.index_select(0, task).gather(-1, label.unsqueeze(-1)).squeeze(-1) - 1
+        agreeing = at_label(votes.index_select(0, task), label) - 1
         sums = torch.zeros(self.n_workers, 2, dtype=p.dtype, device=p.device)
         agreement, compared = sums.index_add(0, worker, torch.stack([agreeing, others], -1)).unbind(-1)
         mean = agreeing.sum() / others.sum().clamp_min(1)

@@ -11,7 +11,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
 from crowdcore.learning.method_settings import WdnSettings
 from crowdcore.learning.networks.noise_layers import WorkerHeads
-from crowdcore.learning.networks.ops import softmax, take_rows
+from crowdcore.learning.networks.ops import at_label, softmax, take_rows
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -92,7 +92,7 @@ class Wdn(DoctorNet):
         labelled = labelled.index_add(0, batch.row * n_workers + batch.worker, batch.weight)
         others = self.classifier.log_weight.exp() * (labelled.view(n, n_workers) == 0)
         mixture = torch.einsum("br,brc->bc", others, softmax(logits.detach()))
-        given = take_rows(mixture, batch.row).gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        given = at_label(take_rows(mixture, batch.row), batch.label)
         share = take_rows(others.sum(-1, keepdim=True), batch.row).squeeze(-1)
         log_m = torch.where(share > 0, given, 1).log() - torch.where(share > 0, share, 1).log()
         return {

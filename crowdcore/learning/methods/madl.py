@@ -13,7 +13,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import MadlSettings, TaskConfusionSettings
 from crowdcore.learning.networks.layers import Linear, Random
-from crowdcore.learning.networks.ops import centre_and_scale, gather_rows, log_softmax
+from crowdcore.learning.networks.ops import at_label, centre_and_scale, gather_rows, log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
@@ -102,7 +102,7 @@ class Madl(CrowdMethod):
         log_p, v = gather_rows(batch.row, self.log_probs(batch.features), self.confusion.task_embedding(batch.features))
         (e,) = gather_rows(batch.worker, self.confusion.worker)
         log_label = torch.logsumexp(log_p.unsqueeze(-1) + self.confusion(e, v), -2)
-        given = log_label.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        given = at_label(log_label, batch.label)
         (weight,) = gather_rows(batch.worker, self.worker_weight().unsqueeze(-1))
         gamma = self.bandwidth.clamp_min(1e-3)
         prior = _ALPHA * math.log(_BETA) - math.lgamma(_ALPHA) + (_ALPHA - 1) * gamma.log() - _BETA * gamma
@@ -143,20 +143,16 @@ class AnnotMix(CrowdMethod):
         (e,) = gather_rows(batch.worker, self.confusion.worker)
         x = batch.features.index_select(0, batch.row)
         if not self.training:
-            return {"cross_entropy": -batch.mean(_picked(self.log_labels(x, e), batch.label))}
+            return {"cross_entropy": -batch.mean(at_label(self.log_labels(x, e), batch.label))}
         order, share = self.random.uniform_rows(len(batch.row), 2).to(e.dtype).unbind(-1)
         partner = (order + 2 * (1 - batch.weight)).argsort()  # padding, which is last, has padding for partners
         mixed = share.view(-1, *[1] * (x.dim() - 1))
         x = mixed * x + (1 - mixed) * x.index_select(0, partner)
         e = share.unsqueeze(-1) * e + (1 - share.unsqueeze(-1)) * e.index_select(0, partner)
         log_u = self.log_labels(x, e)
-        of_both = _picked(log_u, batch.label), _picked(log_u, batch.label.index_select(0, partner))
-        return {"cross_entropy": -batch.mean(share * of_both[0] + (1 - share) * of_both[1])}
+        own, of_partner = at_label(log_u, batch.label), at_label(log_u, batch.label.index_select(0, partner))
+        return {"cross_entropy": -batch.mean(share * own + (1 - share) * of_partner)}
 
     def recovered(self) -> Recovered:
         """Confusions on a task with mean features."""
         return {"worker_confusion": self.confusion.typical()}
-
-
-def _picked(log_u: Tensor, label: Tensor) -> Tensor:
-    return log_u.gather(-1, label.unsqueeze(-1)).squeeze(-1)

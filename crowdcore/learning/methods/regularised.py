@@ -14,7 +14,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import CoinNetSettings, GeoCrowdNetSettings, SingleCmSettings, TraceSettings
 from crowdcore.learning.networks.noise_layers import WorkerModel
-from crowdcore.learning.networks.ops import gather_rows, worker_product
+from crowdcore.learning.networks.ops import at_label, gather_rows, worker_product
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -45,9 +45,8 @@ class SingleCm(CrowdMethod):
         confusion = self.confusion()
         explained = self.log_probs(batch.features).exp() @ confusion
         (given,) = gather_rows(batch.row, explained)
-        picked = given.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         return {
-            "cross_entropy": -batch.mean(picked.clamp_min(1e-30).log()),
+            "cross_entropy": -batch.mean(at_label(given, batch.label).clamp_min(1e-30).log()),
             "trace": self.strength * confusion.diagonal(dim1=-2, dim2=-1).sum(),
         }
 
@@ -169,7 +168,7 @@ class CoinNet(WorkerModel):
         p, e = self.log_probs(batch.features).exp(), self.outliers(batch)
         (of_task,) = gather_rows(batch.row, p)
         u = (worker_product(of_task, self.confusion(), batch.worker) + e).clamp(_LEAST, 1 - _LEAST)
-        given = u.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        given = at_label(u, batch.label)
         energy = torch.zeros_like(p[:, 0]).index_add(0, batch.row, batch.weight * e.square().sum(-1))
         return {
             "cross_entropy": -batch.mean(given.log() - u.sum(-1).log()),

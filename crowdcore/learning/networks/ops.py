@@ -197,9 +197,14 @@ def gather_rows(index: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
     return torch.split(rows, [t.shape[1] for t in tables], 1)
 
 
+def at_label(values: Tensor, label: Tensor) -> Tensor:
+    """``values[..., label]``, the entry of each row's label: (..., C), (...) -> (...)."""
+    return values.gather(-1, label.unsqueeze(-1)).squeeze(-1)
+
+
 def log_label(logits: Tensor, label: Tensor) -> Tensor:
     """``log softmax(logits)[label]``: (A, C), (A,) -> (A,)."""
-    return log_softmax(logits).gather(-1, label.unsqueeze(-1)).squeeze(-1)
+    return at_label(log_softmax(logits), label)
 
 
 def given_label(confusion: Tensor, worker: Tensor, label: Tensor) -> Tensor:
@@ -243,8 +248,7 @@ def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
     if target.dim() == log_probs.dim():
         return -(target * log_probs).sum(-1).mean()
     known = (target >= 0).to(log_probs.dtype)
-    picked = log_probs.gather(-1, target.clamp_min(0).unsqueeze(-1)).squeeze(-1)
-    return -(known * picked).sum() / known.sum().clamp_min(1)
+    return -(known * at_label(log_probs, target.clamp_min(0))).sum() / known.sum().clamp_min(1)
 
 
 def centre_and_scale(problem: Problem) -> tuple[Tensor, Tensor]:

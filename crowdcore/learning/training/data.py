@@ -197,7 +197,8 @@ class Feed:
             orders.append(order)
             counts[s] = np.add.reduceat(degree[order], np.arange(0, self.n, b))
         width = counts.max(0)
-        self._width = max(self._width, -(-int(width.max()) // 32) * 32) if self.fixed_width else int(width.max())
+        most = int(width.max())
+        self._width = max(self._width, -(-most // 32) * 32) if self.fixed_width else most
         entry = np.full((self.n_batches, len(self.seeds), self._width), len(self.data.worker) - 1)
         row = np.zeros_like(entry)
         slot = np.arange(n_annotations)
