@@ -104,7 +104,7 @@ def spare() -> None:
         _known = len(sys.modules)
 
 
-def watch(drawn: object, now: Callable[[], object], every: float, draw: Callable[[], None] = lambda: None) -> None:
+def watch(drawn: object, now: Callable[[], object], every: float, draw: Callable[[], object] = lambda: None) -> None:
     """Draw a part anew every so often, and the whole page once ``now`` returns something else.
 
     Args:

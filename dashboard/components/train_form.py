@@ -15,7 +15,7 @@ from crowdcore.learning import learners, presets as tables
 from crowdcore.learning.learners import suggested_methods
 from crowdcore.learning.settings import TrainSettings
 from dashboard import state
-from dashboard.components.guard import fragment, refusals
+from dashboard.components.guard import fragment, refusals, watch
 from dashboard.components.method_form import at_first, method_form
 from dashboard.components.own_settings import default_words, method_titled, own_settings
 from dashboard.components.text import as_text, count, duration, size
@@ -288,38 +288,26 @@ def _estimate(names: Sequence[str], draft: Draft) -> None:
         return
     from crowdcore.runs.estimation import SlowTrialError
 
-    dataset = names[0]
+    def now() -> list[Estimate] | CrowdError | None:
+        try:
+            return estimate(names[0], draft)
+        except CrowdError as refusal:
+            return refusal
 
-    def look(waiting: bool) -> None:
+    measured = now()
+    if measured is None:
+        words = ":material/hourglass_top: Measuring how long this will take …"
+        watch(None, now, 1.0, lambda: st.caption(words, width="stretch"))
+    elif isinstance(measured, SlowTrialError):
+        st.caption(f":material/hourglass_disabled: {as_text(measured)}", width="stretch")
+    elif isinstance(measured, CrowdError):
         with refusals():
-            try:
-                estimates = estimate(dataset, draft)
-            except SlowTrialError as slow:
-                if waiting:
-                    st.rerun(scope="app")
-                st.caption(f":material/hourglass_disabled: {as_text(slow)}", width="stretch")
-                return
-            except CrowdError:
-                if waiting:
-                    st.rerun(scope="app")  # the start button has to know, too
-                raise
-            if estimates is not None and waiting:
-                st.rerun(scope="app")
-            st.caption(_words(estimates, len(names)), width="stretch")
-
-    try:
-        waiting = estimate(dataset, draft) is None
-    except CrowdError:
-        waiting = False
-    if waiting:
-        st.fragment(lambda: look(True), run_every=1.0)()
+            raise measured
     else:
-        look(False)
+        st.caption(_words(measured, len(names)), width="stretch")
 
 
-def _words(estimates: list[Estimate] | None, crowds: int) -> str:
-    if estimates is None:
-        return ":material/hourglass_top: Measuring how long this will take …"
+def _words(estimates: list[Estimate], crowds: int) -> str:
     seconds, memory = crowds * sum(e.seconds for e in estimates), max(e.bytes for e in estimates)
     basis = as_text(" ".join(dict.fromkeys(e.basis for e in estimates)))
     return f"About **{duration(seconds)}**{' in all' * (crowds > 1)} and **{size(memory)}** of memory. {basis}"
