@@ -12,6 +12,7 @@ from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.verdicts import LEVEL
 from crowdcore.exhibits.view import View, cached, copy_evidence
 from crowdcore.exhibits.worker_words import in_crowds, listed
+from crowdcore.exhibits.workers import nobody_together
 
 if TYPE_CHECKING:
     from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers
@@ -27,7 +28,7 @@ def coordinated_workers(view: View) -> Exhibit:
     words = [in_words(view, number) for number in range(1, min(len(groups.groups), _MOST) + 1)]
     figure = figures.coordinated_workers(view.drawable(groups)) if groups.groups else None
     alt = "Labels of the majority vote that change without each group of coordinated workers"
-    first = () if words else ("No workers who act together were found.",)
+    first = () if words else (nobody_together(view),)
     notes = (*first, *words, *groups.notes)
 
     def click(number: int) -> dict[str, str]:

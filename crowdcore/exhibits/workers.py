@@ -11,6 +11,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
+from crowdcore.analysis.coordinated.copying import LEAST
 from crowdcore.analysis.coordinated.groups import in_one_group
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.verdicts.workers import TOGETHER
@@ -321,12 +322,27 @@ def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
         return _OF_TOKENS
     named = table[table["named"]]
     if not len(named):
-        most = plural(int(table["both_labelled"].max()) if len(table) else 0, view.dataset.task_noun)
-        named_pairs = f"Nobody who acts with {worker} was found" if worker else "No workers who act together were found"
-        return f"{named_pairs}: pairs have up to {most} in common."
+        return nobody_together(view, worker)
     pairs = [f"{a} with {b}" for a, b in named.iloc[:, :2].to_numpy(object)]
     named_pairs = f"{worker} with {listed(sorted(named['other']), 4)}" if worker else listed(pairs, 4)
     return f"These seem to act together: {named_pairs}. They may copy, have shared a teacher, or be one person."
+
+
+def nobody_together(view: View, worker: str = "") -> str:
+    """Say that no pair is named, and of how many pairs the labels could tell, of all workers or of one."""
+    pairs, n, own = copy_evidence(view), view.dataset.n_workers, slice(None)
+    who, found = "workers act together", "No workers who act together were found"
+    if worker:
+        number = view.worker_number(worker)
+        own = (pairs.worker_a == number) | (pairs.worker_b == number)
+        who, found = f"anybody acts with {worker}", f"Nobody who acts with {worker} was found"
+    both, enough = pairs.both[own], pairs.enough(TOGETHER * LEVEL)[own]
+    needed = f"about {max(np.median(enough), LEAST):.0f} tasks" if len(both) else ""
+    if able := int((both >= enough).sum()):
+        every = plural(n - 1 if worker else n * (n - 1) // 2, "pair")
+        return f"{found}. The labels could tell for {able:,} of {every}: a pair needs {needed} in common."
+    have = f"up to {both.max():,} in common, and need {needed}" if len(both) else f"fewer than {LEAST} tasks in common"
+    return f"These labels cannot tell whether {who}: pairs have {have}."
 
 
 _SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."

@@ -108,6 +108,18 @@ def test_pairs_with_most_tasks_in_common_are_listed_though_nobody_is_named() -> 
     assert not shown.table.duplicated(["worker_a", "worker_b"]).any()
 
 
+@pytest.mark.parametrize(("n_tasks", "able"), [(9, 0), (100, 15)])
+def test_nobody_is_cleared_by_pairs_with_too_few_tasks_in_common(n_tasks: int, able: int) -> None:
+    rng = np.random.default_rng(0)
+    task, worker = (part.ravel() for part in np.indices((n_tasks, 6)))
+    gold = rng.integers(4, size=n_tasks)
+    label = np.where(rng.random(len(task)) < 0.7, gold[task], rng.integers(4, size=len(task)))
+    of = view(make_crowd(task, worker, label, n_tasks, 6, 4, gold), "gold")
+    for words in (worker_pairs(of).notes[0], exhibits.coordinated.coordinated_workers(of).notes[0]):
+        assert f"{able} of 15 pairs" in words if able else "cannot tell" in words
+    assert "cannot tell" in worker_pairs(view(crowd(confused=0), "gold")).notes[0]  # with no task in common
+
+
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 def test_tokens_name_nobody(reference: str) -> None:
     of = view(tags(n_sentences=60, n_workers=5, length=6, seed=1), reference)

@@ -286,8 +286,7 @@ class Measures:
             )
         pairs, result, n = self._evidence.pairs, self._verdicts, self.dataset.n_workers
         seen, most = np.zeros(n, bool), np.zeros(n)
-        chance = np.clip(pairs.expected / np.maximum(pairs.both, 1), 1e-9, 1 - 1e-9)
-        enough = np.log(TOGETHER * LEVEL / max(len(chance), 1)) / np.log(chance)
+        enough = pairs.enough(TOGETHER * LEVEL)
         able = pairs.both >= enough
         seen[pairs.worker_a[able]] = seen[pairs.worker_b[able]] = True
         for worker in (pairs.worker_a, pairs.worker_b):

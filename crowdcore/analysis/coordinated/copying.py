@@ -278,6 +278,11 @@ class Copying:
         sure = self.adjusted <= level if self.checked else (self.adjusted <= WITHOUT_GOLD * level) | both_models
         return sure & (self.excess >= EXCESS) & ~self.acquitted
 
+    def enough(self, level: float) -> FloatArray:
+        """(n_pairs,) common tasks from which equal labels on all of them can be named at about this level."""
+        chance = np.clip(self.expected / np.maximum(self.both, 1), 1e-9, 1 - 1e-9)
+        return np.asarray(np.log(level / max(len(chance), 1)) / np.log(chance))
+
     def possible(self, n_workers: int) -> FloatArray:
         """(n_pairs,) chance that a worker has a partner as alike, by the excess of all pairs; or 2 / e if smaller.
 
