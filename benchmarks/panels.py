@@ -20,7 +20,7 @@ import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.aggregation import AggregationResult
 from crowdcore.aggregation._stack import stacked
-from crowdcore.aggregation.trait import _BY_VOTES, _TOLD, Trait, _cut
+from crowdcore.aggregation.trait import _BY_SHARE, _BY_VOTES, Trait, _cut
 from crowdcore.analysis.gold_scores import calibration
 from crowdcore.analysis.panels.opinion import MANY, SURE, one_opinion
 from crowdcore.data.dataset import CrowdDataset
@@ -90,7 +90,7 @@ def given_gold(crowd: CrowdDataset, seed: int) -> np.ndarray:
             known = np.full(crowd.n_tasks, -1)
             some = np.random.default_rng([seed, n]).choice(crowd.n_tasks, n, replace=False)
             known[some] = crowd.gold[some]
-            second, off = stacked(order, border, known, (_BY_VOTES, _TOLD)[prior]), known < 0
+            second, off = stacked(order, border, known, (_BY_VOTES, _BY_SHARE)[prior]), known < 0
             fit = Trait().result(crowd, np.stack([1 - second, second], 1))
             sides = vote.argmax(1), order.place > border, fit.labels
             right = [100 * float((side == crowd.gold)[off].mean()) for side in sides]
