@@ -209,9 +209,11 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     judged = workers_judged(view)
     trained, cells = judged.train & (judged.verdict != "remove"), judged.confused
     own = [int((trained & (cells.true == a) & (cells.given == b)).sum()) for a, b in zip(true, given, strict=True)]
+    doubt = f", and see whether {view.reference} is right" if view.truth.checked else ""  # where nobody agrees with it
     table["sentence"] = [
         f"{workers} of {of} workers call “{a}” “{b}” on {tasks:,} of {n:,} such {view.dataset.task_noun}s"
         f"{_how_sure(q, repeated, is_shared, len(names), alone)}"
+        f"{doubt if is_shared and workers == of else ''}."
         for (a, b, workers, of, tasks, q, _, repeated, is_shared), n, alone in zip(
             table.to_numpy(object), of_class, own, strict=True
         )
@@ -232,16 +234,16 @@ _WITHOUT_GOLD = (
 
 
 def _how_sure(q: float, repeated_by: int, is_shared: bool, n_classes: int, alone: int) -> str:
-    """End of a sentence on a mistake: evidence, and the number ``alone`` of workers to train on it."""
+    """Second part of a sentence on a mistake: evidence, and the number ``alone`` of workers to train on it."""
     if is_shared:
         by = f"{repeated_by} of them again and again" if repeated_by else "more workers than chance explains"
-        return f", {by}: make the guideline clear here."
+        return f", {by}: make the guideline clear here"
     own = f"; {plural(alone, 'worker')} make{'s' * (alone == 1)} it again and again" if alone else ""
     if np.isnan(q):
         return f"{own}; not tested: " + (
-            "with two classes every mistake on a class is the same." if n_classes == 2 else "too few."
+            "with two classes every mistake on a class is the same" if n_classes == 2 else "too few"
         )
-    return f"{own}; chance explains {'the others' if alone else 'as many workers'}."
+    return f"{own}; chance explains {'the others' if alone else 'as many workers'}"
 
 
 def actions(

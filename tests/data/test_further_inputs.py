@@ -204,6 +204,10 @@ CASES: dict[str, tuple[Any, ...]] = {
               *CLASSES, "label"), {"size": (24, 4, len(ROWS)), "classes": {*CLASSES}}),
     "an empty column of labels alone": (
         table([(t, w, "") for t, w, _ in ROWS], *PLAIN), {"refused": "columns", "match": "'label' is empty"}),
+    "boxes of nobody": (
+        ("boxes.json", {"images": [{"id": k, "file_name": f"{k}.jpg"} for k in range(5)],
+                        "annotations": [{"id": k, "image_id": k % 5, "category_id": 1 + k % 2} for k in range(10)]}),
+        {"refused": None, "choices": []}),
     **{f"a record is no map of workers: {name}": (
         (f"{name}.json", [{"id": t, "response": fields(k)} for k, t in enumerate(TASKS)]), {"refused": "columns"})
        for name, fields in (("category", lambda k: {"category": CLASSES[k % 3]}),

@@ -182,6 +182,13 @@ def test_few_who_know_better_do_not_make_a_common_confusion_anybody_s_own() -> N
         assert (verdicts.workers_judged(seen).verdict == "trust").all()
 
 
+def test_where_nobody_agrees_with_gold_it_may_be_wrong() -> None:
+    for makers, doubted in ((range(12), True), (range(2, 12), False)):
+        told = verdicts.mistakes_in_words(confusing(makers, 0.85, 5)).table.iloc[0]
+        assert told["shared"]
+        assert ("gold" in told["sentence"]) == doubted
+
+
 def test_a_mistake_of_two_workers_is_not_told_as_chance_alone() -> None:
     seen = confusing(range(2), 0.97)
     assert np.flatnonzero(verdicts.workers_judged(seen).verdict == "train").tolist() == [0, 1]

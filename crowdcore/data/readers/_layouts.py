@@ -162,7 +162,7 @@ def _of_records(
         if len(few) > 1 and worker is not None:
             return Layout("records", name, worker, None, task, True, tuple(f"{name}.{k}" for k in few))
         label = few[0] if few else None
-    if label is None or (worker is None and not several):
+    if label is None or (worker is None and (task is not None or not several)):
         return None
     return Layout("records" if worker is not None else "places", name, worker, label, task, worker is not None)
 

@@ -270,7 +270,7 @@ def _other(word: str) -> str:
 
 def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
     """Column -> apparent content other than a worker's labels (``numbers``: ratings, which few may share)."""
-    words = {c: [w for w in parts if _other(w)] if len(parts := _words(c)) < 5 else [] for c in columns}
+    words = {c: [w for w in parts if _other(w)] if len(parts := plain(c).split("_")) < 5 else [] for c in columns}
     common = {
         w for w, n in Counter(w for guesses in words.values() for w in guesses).items() if 2 * n > max(len(columns), 2)
     }
@@ -296,10 +296,6 @@ def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dic
         if shapes[shape(column)] < 2 or all(are_texts(cells[c]) for c in cells if shape(c) == shape(column)):
             aside[column] = "values that no other column holds"
     return aside
-
-
-def _words(name: str) -> list[str]:
-    return plain(name).strip("_?!:*").split("_")
 
 
 def are_texts(cells: list[str]) -> bool:
