@@ -108,7 +108,7 @@ def test_pairs_with_most_tasks_in_common_are_listed_though_nobody_is_named() -> 
     assert not shown.table.duplicated(["worker_a", "worker_b"]).any()
 
 
-@pytest.mark.parametrize(("n_tasks", "able"), [(9, 0), (100, 15)])
+@pytest.mark.parametrize(("n_tasks", "able"), [(5, 0), (12, 7), (100, 15)])
 def test_nobody_is_cleared_by_pairs_with_too_few_tasks_in_common(n_tasks: int, able: int) -> None:
     rng = np.random.default_rng(0)
     task, worker = (part.ravel() for part in np.indices((n_tasks, 6)))
