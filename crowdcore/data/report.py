@@ -21,7 +21,7 @@ SHOWN = 5
 IMAGES, TEXTS = "unusable-images", "blank-texts"
 """Codes of the findings about tasks whose image or text cannot be used."""
 UNNAMED = "No worker is named"
-"""How a note on labels of nobody in particular begins."""
+"""Start of the note on labels without a worker."""
 _LONG = 60  # letters of a name in an example
 _UNIT = {"wide": "cell"}  # place of an annotation, where that is not a row
 

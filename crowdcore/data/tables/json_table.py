@@ -269,11 +269,11 @@ def decoded(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
     return {name: _decoded(value, columns[name]) if name in columns else value for name, value in record.items()}
 
 
-_TELLING = ("name", "label", "value", "class", "choice")  # keys of what a record says, beside others
+_TELLING = ("name", "label", "value", "class", "choice")  # keys of a record's label, beside others
 
 
 def only_value(value: Any) -> Any:
-    """Return what a list or record of one thing says: ``{"categories": [{"name": "cat", "confidence": 9}]}`` is cat."""
+    """The label in a list or record of one: ``{"categories": [{"name": "cat", "confidence": 9}]}`` is cat."""
     while isinstance(value, list | dict):
         inside = [*value.values()] if isinstance(value, dict) else value
         if isinstance(value, dict) and len(inside) > 1:
