@@ -99,7 +99,8 @@ def table(
         passes = f"No {noun} passes the limits." if len(frame) else f"There are no {nouns} here."
         st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else passes)
         return
-    shown = matches.head(SHOWN)[[name for name in frame if not frame[name].isna().all()]]
+    shown = matches.head(SHOWN)
+    shown = shown[[name for name in frame if shown[name].notna().any() or frame[name].notna().any()]]
 
     def chosen() -> None:
         picked = st.session_state[f"table-{key}"].selection.rows
