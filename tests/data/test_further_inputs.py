@@ -208,6 +208,14 @@ CASES: dict[str, tuple[Any, ...]] = {
         ("boxes.json", {"images": [{"id": k, "file_name": f"{k}.jpg"} for k in range(5)],
                         "annotations": [{"id": k, "image_id": k % 5, "category_id": 1 + k % 2} for k in range(10)]}),
         {"refused": None, "choices": []}),
+    "only gold names several classes": (
+        table([(*row, "bird|cat" if k % 8 < 2 else GOLD[row[0]]) for k, row in enumerate(ROWS)], *PLAIN, "gold"),
+        {"lacks": {"multi-select"}}),
+    "scores of translations by several systems": (
+        table([(s, k, w, (7 * k + 13 * len(w) + 29 * i) % 101) for i, s in enumerate("AB") for k in range(24)
+               for w in WORKERS], "system", "seg_id", "rater", "score"),
+        {"refused": "columns", "choices": [{"kind": "ratings"}, {"task": ["system", "seg_id"]}, {"task": "system"}]},
+        ({"kind": "ratings", "low": 0, "high": 100, "task": ["system", "seg_id"]}, {"n_tasks": 48, "n_workers": 4})),
     **{f"a record is no map of workers: {name}": (
         (f"{name}.json", [{"id": t, "response": fields(k)} for k, t in enumerate(TASKS)]), {"refused": "columns"})
        for name, fields in (("category", lambda k: {"category": CLASSES[k % 3]}),

@@ -153,7 +153,12 @@ def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
     roles = assign_roles(table, settings)
     if "task" not in roles and {"worker", "label"} <= roles.keys():
         return _several(table, roles["worker"], roles["label"])
-    return proposed(table, settings)
+    by_content, by_rating = proposed(table, settings), assign_roles(table, rated)
+    if by_content or settings.kind or "label" in roles or not {"worker", "label"} <= by_rating.keys():
+        return by_content
+    label = by_rating["label"]
+    several = () if "task" in by_rating else _several(table, by_rating["worker"], label)
+    return (Remedy.read_as("ratings", when=f"{label!r} holds ratings"), *several)
 
 
 def _several(table: Table, worker: str, label: str) -> tuple[Remedy, ...]:

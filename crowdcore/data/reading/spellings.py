@@ -234,6 +234,8 @@ def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettin
         return replace(classes, names=names, several=frozenset(several)), []
     flags = np.append(np.asarray(pc.is_in(label.values, value_set=strings(several))), False)
     rows = np.flatnonzero(flags[label.codes])
+    if not len(rows):  # only gold names several
+        return classes, []
     words = Counter(label.values.take(pa.array(label.codes[rows[:100_000]])).to_pylist())
     listed = ", ".join(f"{word!r} ({n:,})" for word, n in words.most_common(3)) + (" …" if len(words) > 3 else "")
     sentence = f"{plural(len(rows), 'label')} may name several classes; each combination is a class: {listed}"
