@@ -218,8 +218,16 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
             table.to_numpy(object), of_class, own, strict=True
         )
     ]
-    untold = "Two classes do not tell which mistakes are the guideline's."
-    none = () if beyond.any() else (untold if len(names) < 3 else "No mistake of the guideline was found.",)
+    alike, tested = plural(int(wrong.sum()), "mistake"), not np.isnan(mistakes.q_value[wrong]).all()
+    if not wrong.any():
+        nothing = "No two workers make the same mistake."
+    elif len(names) < 3 or not tested:
+        nothing = (
+            f"{'Two classes' if len(names) < 3 else 'These labels'} do not tell which mistakes are the guideline's."
+        )
+    else:
+        nothing = f"No mistake of the guideline was found among the {alike} that two workers or more make."
+    none = () if beyond.any() else (nothing,)
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} such mistakes.",) if n_beyond > most else ()
     mirror = () if view.truth.checked else (_WITHOUT_GOLD,)

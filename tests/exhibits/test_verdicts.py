@@ -189,6 +189,16 @@ def test_where_nobody_agrees_with_gold_it_may_be_wrong() -> None:
         assert ("gold" in told["sentence"]) == doubted
 
 
+def test_what_is_not_found_is_not_said_to_be_absent_where_nothing_could_be_tested() -> None:
+    honest = view(honest_crowd(0, **HONEST["4 classes, dense"]), "gold")
+    mistakes = cc.analysis.shared_mistakes(honest.dataset, reference="gold").frame().query("true != given")
+    assert f"the {(mistakes['workers'] >= 2).sum()} mistakes" in verdicts.mistakes_in_words(honest).notes[0]
+    few = cc.from_frame(
+        pd.DataFrame({"task": [*"001122"], "worker": [*"abcabc"], "label": [*"xyzzyx"], "gold": [*"xxzzyy"]})
+    )
+    assert verdicts.mistakes_in_words(view(few, "gold")).notes[0].startswith("No two workers")
+
+
 def test_a_mistake_of_two_workers_is_not_told_as_chance_alone() -> None:
     seen = confusing(range(2), 0.97)
     assert np.flatnonzero(verdicts.workers_judged(seen).verdict == "train").tolist() == [0, 1]
