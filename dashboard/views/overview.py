@@ -283,11 +283,11 @@ def thresholds() -> dict[str, float]:
 
 
 def no_fault(unknown: int, workers: int) -> None:
-    """Tell that no worker is at fault, without praise where the labels are too few to tell."""
+    """Tell that no worker is at fault, without praise where the labels do not tell."""
     if unknown == workers:
         st.info("These labels do not tell how good any worker is.", icon=":material/help:")
         return
-    few = f" The labels of {unknown:,} of {count(workers, 'worker')} are too few to tell." if unknown else ""
+    few = f" The labels of {unknown:,} of {count(workers, 'worker')} do not tell." if unknown else ""
     st.success(f"No fault was found in any worker.{few}", icon=":material/check_circle:")
 
 

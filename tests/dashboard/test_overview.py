@@ -64,7 +64,7 @@ def test_a_worker_s_page_has_verdict_partners_and_message() -> None:
 
 def test_who_cannot_be_judged_is_not_said_to_be_fine(data_folder: object) -> None:
     test = open_page("overview", dataset="labelme")
-    text = "No fault was found in any worker. The labels of 19 of 59 workers are too few to tell."
+    text = "No fault was found in any worker. The labels of 19 of 59 workers do not tell."
     assert text in [message.value for message in test.success]
     assert "Review gold that may be wrong" in {link.proto.label for link in test.get("page_link")}
     assert "Review tasks to relabel" not in {link.proto.label for link in test.get("page_link")}

@@ -216,6 +216,14 @@ def test_a_verdict_says_how_many_of_the_labels_it_rests_on() -> None:
         assert f"{n:.0f} of {of} labels" in reason
 
 
+def test_two_hundred_labels_that_nobody_judges_are_not_called_few() -> None:
+    rows = [(f"t{k}", w, "ab"[k % 3 > 0]) for k in range(300) for w in (("w0",) if k < 200 else ("w1", "w2", "w3"))]
+    seen = view(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"])), "auto")
+    told = verdicts.worker_verdicts(seen).table.loc[0]
+    meanings = verdicts.verdicts(seen).table.set_index(["of", "verdict"])["meaning"]
+    assert "few" not in told["reason"] + meanings["worker", told["verdict"]]
+
+
 def test_verdicts_say_that_no_worker_is_named() -> None:
     rows = [(f"t{k}", *("ab"[(k * j) % 3 > 0] for j in range(1, 4))) for k in range(12)]
     frame = pd.DataFrame(rows, columns=["task", "label_1", "label_2", "label_3"])

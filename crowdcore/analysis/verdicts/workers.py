@@ -42,7 +42,7 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
     "watch": "may be falling, copying or confusing two classes, which chance or others' mistakes explain, too",
-    "underpowered": "too few labels to decide",
+    "underpowered": "the labels do not decide",
     "trust": "good, and nothing else found",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
@@ -304,7 +304,7 @@ def worker_verdicts(
     confused: float = CONFUSED,
     level: float = 0.05,
 ) -> WorkerVerdicts:
-    """Decide whom to trust, train, check or remove, or that there are too few labels to decide.
+    """Decide whom to trust, train, check or remove, or that the labels do not decide.
 
     Let κ be a worker's skill (`skill_evidence`) and κ* the typical one (median over labels). In this order:
 
