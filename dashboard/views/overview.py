@@ -237,6 +237,8 @@ def again(table: pd.DataFrame) -> None:
     """Items with a doubtful label, and links to review them."""
     doubtful = table[table["verdict"] != "fine"]
     _title("Items to look at", len(doubtful))
+    if not len(doubtful):
+        st.info("Each label is sure enough, or gold is known.", icon=":material/check_circle:")
     for _, row in doubtful.head(FEW).iterrows():
         task_link(row)
     for verdict, words in REVIEWS.items():
