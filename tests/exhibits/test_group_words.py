@@ -8,6 +8,7 @@ import pytest
 from crowdcore import analysis, exhibits
 from crowdcore.data.simulate import tags
 from crowdcore.exhibits import verdicts, view
+from crowdcore.exhibits.view import copy_evidence
 from crowdcore.exhibits.worker_page import worker_partners
 from crowdcore.exhibits.workers import worker_distances, worker_groups, worker_pairs
 from testkit.planted import COPIED, COPIER, HONEST, PLANTED, honest_crowd, planted_crowd
@@ -127,3 +128,15 @@ def test_tokens_name_nobody(reference: str) -> None:
     assert len(shown.table)
     assert not shown.table["named"].any()
     assert worker_partners(of, of.workers[0]).notes[0] == shown.notes[0]
+
+
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+def test_a_copy_is_named_where_its_tasks_are_said_to_be_enough(reference: str) -> None:
+    able, named, copy = [], [], sorted((COPIER, COPIED))
+    for seed in range(8):
+        crowd = planted_crowd(seed, copied=1.0, **{**PLANTED["4 classes, sparse"], "n_tasks": (60, 250)[seed % 2]})
+        pairs = copy_evidence(view(crowd, reference))
+        [k] = np.flatnonzero((pairs.worker_a == copy[0]) & (pairs.worker_b == copy[1]))
+        able.append(bool(pairs.both[k] >= pairs.enough(0.025)[k]))
+        named.append(bool(pairs.named(0.025)[k]))
+    assert any(able) and sum(a == n for a, n in zip(able, named, strict=True)) >= 7

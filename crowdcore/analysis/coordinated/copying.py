@@ -279,7 +279,8 @@ class Copying:
         return sure & (self.excess >= EXCESS) & ~self.acquitted
 
     def enough(self, level: float) -> FloatArray:
-        """(n_pairs,) common tasks from which equal labels on all of them can be named at about this level."""
+        """(n_pairs,) common tasks from which equal labels on all of them are named at about this level; see `named`."""
+        level *= 1 if self.checked else WITHOUT_GOLD
         chance = np.clip(self.expected / np.maximum(self.both, 1), 1e-9, 1 - 1e-9)
         return np.asarray(np.log(level / max(len(chance), 1)) / np.log(chance))
 
