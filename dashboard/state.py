@@ -32,7 +32,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "panel": ("worker", "other", "passes"),
     "rounds": ("second", "by", "at"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
-    "tasks": ("task", "show", "true", "given", "worker", "other", "number", "sort", *_limits("")),
+    "tasks": ("task", "show", "true", "given", "worker", "other", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "check": ("rules", "strict"),
     "next": ("budget", "capacity", "available", "flagged", "task", "true", "given"),
