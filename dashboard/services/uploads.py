@@ -83,7 +83,7 @@ Mapped = tuple[tuple[str, Any], ...]
 
 OF_A_KIND = {"kind", "classes", "merge_classes", "multi_select", "valid_share", "test_share", "low", "high", "levels"}
 """Settings that mean nothing for labels of another kind."""
-_CHUNK, _SAMPLE = 1 << 20, 1 << 16
+_SAMPLE = 1 << 16  # bytes of a text that are decoded for examples
 _ENCODINGS = (
     *("utf-8", "cp1252", "cp1251", "cp1250", "koi8-r", "cp1253", "cp1254", "cp1255", "cp1256", "iso8859-15"),
     *("gb18030", "big5", "shift_jis", "euc_kr", "utf-16"),
