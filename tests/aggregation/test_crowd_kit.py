@@ -25,13 +25,14 @@ def binary():
 def test_every_one_runs_and_is_right_mostly(binary):
     known = np.where(np.arange(60) < 10, binary.gold, -1)
     for name in cc.aggregation.crowd_kit_names():
-        settings = {"n_iter": 3} if name.endswith(("GLAD", "MACE")) else {}
+        settings = {"n_iter": 1} if name.endswith(("GLAD", "MACE")) else {}
         result = cc.aggregation.get(name, **settings).fit(binary, known=known)
         assert result.method == name
         assert result.settings == settings
         np.testing.assert_allclose(result.posterior.sum(1), 1)
         np.testing.assert_array_equal(result.labels[:10], binary.gold[:10])
         assert (result.labels == binary.gold).mean() > 0.9
+        assert not name.endswith("GLAD") or np.isfinite(result.worker_weight).all()
         assert bool(result.notes) != name.endswith("GoldMajorityVote"), "says that known labels are not learnt from"
 
 
@@ -43,8 +44,6 @@ def test_answers_are_crowd_kits_own(binary):
     ours = cc.aggregation.get("crowd-kit:DawidSkene", n_iter=5).fit(binary)
     expected = theirs.probas_.reindex(index=binary.task_ids, columns=list(binary.classes))
     np.testing.assert_allclose(ours.posterior, expected, atol=1e-9)
-    glad = cc.aggregation.get("crowd-kit:GLAD", n_iter=1).fit(binary)
-    assert glad.worker_weight.shape == (8,) and np.isfinite(glad.worker_weight).all()
 
 
 def test_missing_workers_tasks_and_classes_keep_their_places():

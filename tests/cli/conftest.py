@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,14 @@ import pytest
 from crowdcore import cli
 from crowdcore.cli import main
 from crowdcore.core.errors import CrowdError
+
+
+@pytest.fixture
+def workspace_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the workspace that commands use; nothing is there yet."""
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return tmp_path / "workspace"
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,6 @@ def test_export_makes_no_folder_that_is_called_like_a_table(refused, tmp_path) -
     assert [path.name for path in tmp_path.iterdir()] == ["stars.csv"]
 
 
-def test_a_file_that_would_lose_rows_needs_accept(crowdcore, refused, tmp_path) -> None:
-    table = tmp_path / "votes.csv"
-    table.write_text("task,worker,label\na,w1,x\na,w2,\nb,w1,y\nb,w2,y\n", encoding="utf-8")
-    assert Remedy.accept().of in [remedy.of for remedy in refused("info", table).remedies]
-    assert crowdcore("info", table, "--accept")["summary"]["n_annotations"] == 3
-
-
 def test_an_empty_file_is_one_clear_line(refused, tmp_path) -> None:
     (tmp_path / "nothing.csv").touch()
     assert Path(refused("info", tmp_path / "nothing.csv").file).name == "nothing.csv"
@@ -70,13 +63,14 @@ def test_no_arguments_show_help(run) -> None:
     assert "mistakes" in run().out
 
 
-def test_examine_says_what_would_be_lost_and_takes_nothing_in(crowdcore, run, tmp_path) -> None:
+def test_what_would_be_lost_is_said_and_needs_accept(crowdcore, run, refused, tmp_path) -> None:
     table = tmp_path / "votes.csv"
     table.write_text("picture,who,said\na,w1,x\na,w2,\nb,w1,y\nb,w2,y\n", encoding="utf-8")
     columns = ("--read", "task=picture", "--read", "worker=who", "--read", "label=said")
     report = crowdcore("examine", table, *columns)
     assert any("without a label" in f["sentence"] for f in report["findings"] if f["level"] == "change")
     assert "without a label" in run("examine", table, *columns).out
+    assert Remedy.accept().of in [remedy.of for remedy in refused("info", table, *columns).remedies]
     assert crowdcore("info", table, *columns, "--accept")["summary"]["n_annotations"] == 3
 
 
@@ -108,10 +102,9 @@ def test_an_unknown_way_to_read_is_refused(refused, tmp_path) -> None:
 
 
 def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_it(
-    crowdcore, refused, tmp_path, monkeypatch
+    crowdcore, refused, tmp_path, workspace_folder
 ) -> None:
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    kept = tmp_path / "workspace" / "datasets"
+    kept = workspace_folder / "datasets"
     assert refused("overview", "votes-1").got == "votes-1"
     kept.mkdir(parents=True)
     votes = tmp_path / "some.csv"
@@ -157,8 +150,7 @@ def test_one_clear_line_and_exit_code_2(
     assert sentence in err and "\n" not in err
 
 
-def test_marks_are_added_listed_exported_taken_back_and_believed(crowdcore, refused, tmp_path, monkeypatch):
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+def test_marks_are_added_listed_exported_taken_back_and_believed(crowdcore, refused, tmp_path, workspace_folder):
     assert "Nobody has marked" in str(refused("quality", "demo", "--reference", "reviewed"))
     out = tmp_path / "relabel.csv", tmp_path / "training.csv"
     adding = ("--add", "digit-0001", "seven", "--unclear", "digit-0002", "--comment", "a bar", "--by", "me")
@@ -176,8 +168,7 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(crowdcore, refu
     assert "'digit'" in str(refused("marks", "demo", "--unclear", "digit"))
 
 
-def test_marks_are_taken_from_a_file_and_from_data_that_changed(crowdcore, refused, run, tmp_path, monkeypatch):
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+def test_marks_are_taken_from_a_file_and_from_data_that_changed(crowdcore, refused, run, tmp_path, workspace_folder):
     votes = tmp_path / "votes.csv"
     votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n")
     marks = tmp_path / "marks.csv"

@@ -14,11 +14,12 @@ from crowdcore.data import read_dataset, read_ratings
 from crowdcore.data.dataset import Media
 from crowdcore.data.settings import KindError
 from crowdcore.data.writers import write_folder
-from crowdcore.exhibits import view
+from crowdcore.exhibits import omega, view, worker_skills
+from crowdcore.exhibits.recovered import of_run
 from crowdcore.exhibits.workers import worker_quality
 from crowdcore.learning import train_ratings
 from testkit.crowds import simulate_crowd
-from testkit.recorded_runs import record
+from testkit.recorded_runs import invented, record
 from tests.exhibits.examples import OF_VIEWS, crowd
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
@@ -42,8 +43,6 @@ def test_numbers_are_those_of_python(crowdcore, data_folder) -> None:
 
 
 def test_choices_names_and_files(run, tmp_path) -> None:
-    from crowdcore.data.writers import write_folder
-
     folder = write_folder(crowd(), tmp_path / "crowd")
     out, figure = tmp_path / "t.csv", tmp_path / "f.html"
     done = run("show", "worker-quality", folder, "--hide-names", "--out", out, "-r", "dawid-skene smoothing=2.0")
@@ -56,19 +55,11 @@ def test_choices_names_and_files(run, tmp_path) -> None:
     assert "plotly" in figure.read_text().lower()
 
 
-def test_exhibits_of_runs_take_a_seed_and_an_epoch(crowdcore, tmp_path, monkeypatch) -> None:
-    from crowdcore import read_dataset
-    from crowdcore.data.writers import write_folder
-    from crowdcore.exhibits import omega, worker_skills
-    from crowdcore.exhibits.recovered import of_run
-    from testkit.recorded_runs import invented, record
-
+def test_exhibits_of_runs_take_a_seed_and_an_epoch(crowdcore, tmp_path, workspace_folder) -> None:
     folder = write_folder(crowd(), tmp_path / "crowd")
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     opened = read_dataset(folder)
     result = invented(opened, "conal")
-    folders = folder, "--run", record(tmp_path / "workspace", result, opened)
+    folders = folder, "--run", record(workspace_folder, result, opened)
     for seed in (None, 1):
         one = of_run(view(opened), result, seed=seed)
         chosen = [] if seed is None else ["-s", f"seed={seed}"]
@@ -105,13 +96,12 @@ def test_refusals(refused, words: list[str], said: str) -> None:
     assert said in str(refused("show", *words))
 
 
-def test_exhibits_of_runs_on_ratings_and_refusals_of_others(crowdcore, refused, tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+def test_exhibits_of_runs_on_ratings_and_refusals_of_others(crowdcore, refused, tmp_path: Path, workspace_folder):
     folder = rated_folder(tmp_path / "rated")
     crowd = read_ratings(folder)
     fast = {"epochs": 2, "backbone_settings": {"hidden": 8}, "device": "cpu"}
     result = train_ratings(crowd, "crowd-layer", seeds=2, **fast)
-    run = record(tmp_path / "workspace", result, crowd)
+    run = record(workspace_folder, result, crowd)
     output = crowdcore("show", "rating-errors", folder, "--run", run)
     assert output["table"][0]["RMSE"] == pytest.approx(result.score("rmse").mean())
     hidden = crowdcore("show", "rating-biases", folder, "--run", run, "--hide-names")
@@ -125,12 +115,10 @@ def folder(tmp_path):
     return write_folder(featured_crowd(90), tmp_path / "small")
 
 
-def test_a_run_by_the_beginning_of_its_id(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_a_run_by_the_beginning_of_its_id(run, folder, tmp_path, workspace_folder):
     opened = read_dataset(folder)
     result = made_up(opened, "conal")
-    run_id = record(tmp_path / "workspace", result, opened)
+    run_id = record(workspace_folder, result, opened)
     out = tmp_path / "out"
     done = run("report", folder, "--run", run_id[:8], "--part", "accuracy", "--no-svg", "--out", out)
     assert done.code == 0, done.err
@@ -142,13 +130,11 @@ def test_a_run_by_the_beginning_of_its_id(run, folder, tmp_path, monkeypatch):
     assert str(100 * float(result.accuracy("test").mean())) in written
 
 
-def test_a_run_on_another_dataset_takes_part_in_the_sweep(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_a_run_on_another_dataset_takes_part_in_the_sweep(run, folder, tmp_path, workspace_folder):
     other = write_folder(featured_crowd(90, n_workers=4), tmp_path / "other")
     opened = [read_dataset(place) for place in (folder, other)]
     results = [replace(made_up(each), dataset=str(place)) for each, place in zip(opened, (folder, other), strict=True)]
-    ids = [record(tmp_path / "workspace", r, each) for r, each in zip(results, opened, strict=True)]
+    ids = [record(workspace_folder, r, each) for r, each in zip(results, opened, strict=True)]
     out = tmp_path / "out"
     words = [word for name in ids for word in ("--run", name)]
     done = run("report", folder, *words, "--part", "accuracy", "--part", "sweeps", "--no-svg", "--out", out)

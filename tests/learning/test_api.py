@@ -18,11 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crowdcore import aggregation
-from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.errors import CrowdError
+from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.rows import Rows
 from crowdcore.learning import CrowdClassifier, EpochEvent, NoteEvent, split_settings, train
 from crowdcore.learning.methods import get
+from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.loop import DivergedError
+from crowdcore.learning.training.steps import Optimiser, Steps
 from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
@@ -69,8 +72,6 @@ def test_stopping_leaves_what_there_is(crowd):
 
 
 def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
-    from crowdcore.data.dataset import SimulatedTruth
-
     true = np.tile(np.eye(3), (5, 1, 1))
     known = replace(crowd, truth=SimulatedTruth(worker_confusion=true, common_confusion=np.eye(3)))
     result = train_as(known, "conal", seeds=2, epochs=2, stack="all")
@@ -98,7 +99,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
         ({"backbone": "vgg16"}, "takes images"),
         ({"augment": "affine"}, "inputs that are not images"),
         ({"device": "tpu"}, "`device` must be"),
-        ({"device": "cuda:9"}, "`device` must be an available device"),
+        ({"device": "cuda:9"}, r"`device` must be an available device.*\d CUDA device"),
         ({"stack": "all", "backbone": "cnn"}, "`stack` must be"),
     ],
 )
@@ -122,8 +123,6 @@ def test_the_authors_variant_brings_its_training_along():
 
 def forget_beyond(monkeypatch, limit):
     """Make steps of more than ``limit`` tasks × replicas fail as if memory were full."""
-    from crowdcore.learning.training.steps import Steps
-
     step = Steps._step
 
     def checked(self, index):
@@ -150,9 +149,6 @@ def test_full_memory_first_splits_the_stack_then_the_batch(crowd, monkeypatch):
 
 
 def test_the_learning_rate_follows_its_schedule():
-    from crowdcore.learning.settings import TrainSettings
-    from crowdcore.learning.training.steps import Optimiser
-
     def rates(schedule):
         optimiser = Optimiser([torch.zeros(1, requires_grad=True)], TrainSettings(epochs=8, lr=1.0, schedule=schedule))
         out = []
@@ -167,9 +163,6 @@ def test_the_learning_rate_follows_its_schedule():
 
 
 def test_adam_is_torchs_and_restarting_forgets():
-    from crowdcore.learning.settings import TrainSettings
-    from crowdcore.learning.training.steps import Optimiser
-
     for restart in (False, True):
         start = torch.randn(4)
         ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
@@ -198,13 +191,6 @@ def test_features_of_any_number_type(crowd):
     words = replace(crowd, features=Rows.from_array(np.full((60, 2), "x")))
     with pytest.raises(CrowdError, match="Features"):
         train(words, "vanilla", seeds=1)
-
-
-def test_a_gpu_that_is_not_there_is_a_sentence(crowd):
-    if torch.cuda.is_available():
-        pytest.skip("this machine has a GPU")
-    with pytest.raises(SettingError, match="0 CUDA devices"):
-        train(crowd, "vanilla", device="cuda")
 
 
 @pytest.fixture(scope="module")
@@ -246,23 +232,14 @@ def test_parameters_clone_pipelines_and_cross_validation(case):
     assert cross_val_score(classifier(epochs=5), X, matrix, cv=KFold(3)).shape == (3,)
 
 
-def test_integer_labels_with_minus_one_for_missing(case):
+@pytest.mark.parametrize(("numbers", "missing"), [((3, 5, 9), -1), ((3, 5, 9), np.nan), ((0.2, 0.7, 1.0), np.nan)])
+def test_numbers_are_classes_of_their_own(case, numbers, missing):
     X, frame, _, _ = case
-    codes = frame.label.map({"ant": 3, "bee": 5, "cat": 9})
-    dense = np.full((120, 5), -1)
-    dense[frame.task, frame.worker - 10] = codes
-    floating = np.where(dense < 0, np.nan, dense.astype(float))
-    for y in (dense, floating):
-        assert classifier(epochs=1).fit(X, y).classes_.tolist() == [3, 5, 9]
-
-
-def test_fractional_labels_are_classes_of_their_own(case):
-    X, frame, _, _ = case
-    shares = frame.assign(label=frame.label.map({"ant": 0.2, "bee": 0.7, "cat": 1.0}))
-    matrix = np.full((120, 5), np.nan)
-    matrix[shares.task, shares.worker - 10] = shares.label
-    for y in (shares, matrix):
-        assert classifier(epochs=1).fit(X, y).classes_.tolist() == [0.2, 0.7, 1.0]
+    frame = frame.assign(label=frame.label.map(dict(zip(("ant", "bee", "cat"), numbers, strict=True))))
+    matrix = np.full((120, 5), missing)
+    matrix[frame.task, frame.worker - 10] = frame.label
+    for y in (frame, matrix):
+        assert classifier(epochs=1).fit(X, y).classes_.tolist() == list(numbers)
 
 
 def test_refusals(case):

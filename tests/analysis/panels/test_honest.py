@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import crowdcore as cc
@@ -26,14 +25,13 @@ def test_estimate_and_interval_are_those_of_ppi_python() -> None:
     assert to_come == pytest.approx((ORACLE["high"] - ORACLE["low"]) / 2, rel=0.03)
 
 
+VERDICTS, TRUTH = difficult(500, 6, 77)
+ALL_GOLD = judged(VERDICTS, TRUTH)
+
+
 def some_gold(seed: int, n: int) -> tuple[cc.CrowdDataset, np.ndarray]:
-    verdicts, truth = difficult(500, 6, 77)
-    shown = np.random.default_rng(seed).permutation(500)[:n]
-    full = judged(verdicts, truth)
-    gold = {str(full.task_ids[i]): full.classes[full.gold[i]] for i in shown}
-    rows = {"task": full.task_ids[full.task], "worker": full.worker_ids[full.worker]}
-    rows["label"] = np.array(full.classes, object)[full.label]
-    return cc.from_frame(pd.DataFrame(rows), gold=gold), truth
+    shown = np.isin(np.arange(500), np.random.default_rng(seed).permutation(500)[:n])
+    return replace(ALL_GOLD, gold=np.where(shown, ALL_GOLD.gold, -1)), TRUTH
 
 
 def test_intervals_cover_the_share_of_all_items() -> None:
