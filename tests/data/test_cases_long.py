@@ -78,6 +78,12 @@ TABLE: dict[str, tuple[Any, ...]] = {
     "a task without one part is left out": (
         PARTS, ({"task": ("doc", "sent")},
                 {"changes": {"missing-task": (3,), "repeated-header": (4,)}, "task_ids": ["1 / 1.5", "2 / 1"]})),
+    "labels that were taken back": (
+        called(crowd(status=lambda t, w: "Deleted" if w == t % 8 else "submitted"), "item", "worker", "label"),
+        {"findings": {"flagged": {"level": "warning", "count": 12}}, "n_annotations": 96},
+        ({"flagged": "drop"}, {"n_annotations": 84, "lost": {"flagged": 12}})),
+    "a status of records is none of labels": (
+        called(crowd(status=lambda t, w: {"by": w}), "item", "worker", "label"), {"lacks": {"flagged"}}),
     "answers given again are no questions": (AGAIN, {"questions": ()}),
     "a row number is no question": (AGAIN.assign(attempt=range(len(AGAIN))), {"questions": ()}),
     "the question comes first by name and the task by content": (

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data.columns import ALIASES, WEAK_ALIASES, assign_roles, crossed, plain
 from crowdcore.data.encoder import encode
+from crowdcore.data.readers._answers import drop_flagged
 from crowdcore.data.readers._stacked import (
     ABOUT_TASKS,
     FEW,
@@ -35,6 +36,7 @@ from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
 NEEDED = ("task", "worker", "label")
+_TAKEN_BACK = {"deleted", "cancelled", "canceled", "skipped", "rejected", "discarded"}  # words of a label's status
 
 
 class LongTable(Reader):
@@ -52,9 +54,14 @@ class LongTable(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the columns that play a role, and keep the others."""
-        raw = read_annotations(source.need_table(), settings, self.name)
+        table = source.need_table()
+        raw = read_annotations(table, settings, self.name)
         if len(raw.task) == 0:
             raise DataError("There are columns, but no rows", file=source.path)
+        left = [c for c in table.columns if c not in table.repeated and c not in raw.roles.values()]
+        named = [c for c in left if plain(c).split("_")[-1] in ("status", "state")]
+        status = next((c for c in named if not pa.types.is_nested(table.head[c].type)), "")
+        raw = drop_flagged(raw, table, status, _TAKEN_BACK, settings)
         return raw if settings.question is None else _one_question(raw, settings.question, source)
 
 
