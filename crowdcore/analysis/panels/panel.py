@@ -22,6 +22,7 @@ from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
+from crowdcore.data.report import quoted
 
 KEEP, MERGE, RECALIBRATE, DROP, UNDECIDED = "keep", "merge", "recalibrate", "drop", "undecided"
 """Verdicts on a judge."""
@@ -30,6 +31,7 @@ LIKE = "{like}"
 MANY = 0.75
 """Share of the judges who are wrong on an item that is wrong for the panel."""
 _FEWEST = 10  # items with a known class
+_SAME = 30  # verdicts from which always the same one is named
 _OFF = 0.15  # of the labels that a judge moves from one class to others
 _KNOWS = 0.5  # of the typical judge's knowledge, from which a judge who leans is recalibrated
 _BLIND = 0.15  # of the way from chance to no mistake, below which a judge does not follow the items
@@ -110,8 +112,12 @@ class Panel(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on classes that may be no verdicts, and on the dependence of judges without gold."""
-        return (*unknown_verdicts(self.classes), *opinion_notes(self.opinion, len(self.families), len(self.classes)))
+        """Notes on classes that may be no verdicts, on judges of one verdict, and on their dependence without gold."""
+        least, most = np.where(self.table < 0, len(self.classes), self.table).min(0), self.table.max(0)
+        fixed = self.worker_ids[(least == most) & ((self.table >= 0).sum(0) >= _SAME)]
+        adds = f"{quoted(fixed)} {'gives' if len(fixed) == 1 else 'give'} all items one verdict: that adds no vote."
+        opinion = opinion_notes(self.opinion, len(self.families), len(self.classes))
+        return (*unknown_verdicts(self.classes), *([adds] if len(fixed) else []), *opinion)
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -399,7 +405,7 @@ def _verdicts(
     together: tuple[Kin, ...],
     circular: bool,
 ) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
-    """Verdict on each judge and its reason; if the truth was inferred, only similarity counts.
+    """Verdict on each judge and its reason; if the truth was inferred, nobody can be told to go but for similarity.
 
     One of each group of kin stays: the vote may be better without any one of three copies, and worse without all.
     """
@@ -416,8 +422,6 @@ def _verdicts(
                 reasons[j] += ", but the vote is surely worse without it"
             elif group.correlation >= _ALIKE:
                 verdicts[j] = MERGE
-    if circular:
-        return tuple(verdicts), tuple(reasons), like
     n = counts.sum((1, 2))
     given, true, both = counts.sum(1), counts.sum(2), counts.diagonal(axis1=1, axis2=2)
     moved = divide(given - true, n[:, None])  # (m, C) given too often
@@ -428,6 +432,11 @@ def _verdicts(
     rate = (both + 1) / (true + 2)
     error = np.sqrt(np.where(seen, rate * (1 - rate) / (true + 2), 0).sum(1))
     far = -float(ndtri(0.025 / m))
+    turned = informed + far * error < 0
+    if circular:
+        for j in np.flatnonzero(turned):
+            reasons[j] = reasons[j] or "it fits the inferred truth less than by chance: its words may be turned round"
+        return tuple(verdicts), tuple(reasons), like
     typical = float(np.nanmedian(informed)) if judged.any() else np.nan
     for j in range(m):
         to = int(np.nanargmax(np.nan_to_num(moved[j])))
@@ -435,7 +444,7 @@ def _verdicts(
         surely = moved[j, to] >= _OFF and moved[j, to] - far * moved_error[j, to] > 0
         if not follows and informed[j] + far * error[j] < max(typical / 2, _BLIND):
             verdicts[j], reasons[j] = DROP, "its verdicts do not follow the items"
-            if informed[j] + far * error[j] < 0:
+            if turned[j]:
                 reasons[j] = "it is right less often than by chance: its words may be turned round"
         elif verdicts[j] == KEEP and follows and surely and informed[j] >= _KNOWS * typical:
             verdicts[j] = RECALIBRATE

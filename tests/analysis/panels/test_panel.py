@@ -155,7 +155,19 @@ def test_without_gold_nobody_is_dropped_or_kept() -> None:
     verdicts, _ = difficult(400, 6, 4)
     panel = cc.analysis.panel(judged(verdicts, None), "dawid-skene")
     assert {*panel.verdicts} == {UNDECIDED} and panel.sub_panel is None and np.isnan(panel.without).all()
-    assert not panel.checked
+    assert not panel.checked and not any(panel.reasons)
+    verdicts[:, 2] = 1 - verdicts[:, 2]
+    turned = cc.analysis.panel(judged(verdicts, None), "dawid-skene")
+    assert [bool(reason) for reason in turned.reasons] == [False, False, True, False, False, False]
+
+
+def test_judges_of_one_verdict_are_named() -> None:
+    verdicts, truth = independent(300, 4, 2)
+    verdicts[:, 1] = 1
+    for gold in (truth, None):
+        assert sum("judge-1" in note for note in cc.analysis.panel(judged(verdicts, gold)).notes) == 1
+    verdicts[0, 1] = 0
+    assert not any("judge-1" in note for note in cc.analysis.panel(judged(verdicts, truth)).notes)
 
 
 def test_judges_at_chance_are_not_kept_without_a_word() -> None:
