@@ -408,9 +408,9 @@ def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str,
         refusal = MappingError(roles.doubt[0], columns, roles, file, "label")
         refusal.code, refusal.remedies = "judged-text" if "label" in roles else "which-label", roles.doubt[1]
         raise refusal
-    lacking = [role for role in needed if role not in roles]
-    if lacking:
+    if lacking := [role for role in needed if role not in roles]:
         what = f"No column was recognised as the {' or the '.join(lacking)}"
+        what += ", and each label needs the name of who gave it" if lacking == ["worker"] else ""
         empty = [c for c in columns if plain(c) in ALIASES["label"] and c not in roles.values()]
         if lacking == ["label"] and empty:
             what = f"Column {empty[0]!r} is empty, and no other was recognised as the label"

@@ -233,7 +233,8 @@ class Answers:
         left = tuple(left_out(code, self._file_rows(rows)) for code, rows in self.dropped.items())
         if not self.row:
             reasons = f": {'; '.join(f.sentence for f in left)}" if left else ""
-            raise DataError(f"No annotation is a choice of one class{reasons}", file=self.source.path)
+            remedy = "Give a table with a row for each label: its task, its worker and the label."
+            raise DataError(f"No annotation is a choice of one class{reasons}", remedy, file=self.source.path)
         columns = {"seconds": self.seconds, "timestamp": self.timestamp}
         extra = {name: pa.array(values, pa.large_string()) for name, values in columns.items()}
         extra["swapped"] = pa.array(self.swapped, pa.bool_())

@@ -192,8 +192,8 @@ class LightTag(Reader):
             for testament in need_records(example, "seen_by", source, example_number):
                 given[_annotator(testament)] = []
             for entry in need_records(example, "classifications", source, example_number):
-                by = "classified_by" if "classified_by" in entry else "annotated_by"
-                for testament in need_records(entry, by, source, example_number):
+                by = next((field for field in ("classified_by", "annotated_by") if field in entry), None)
+                for testament in need_records(entry, by, source, example_number) if by else [entry]:
                     given.setdefault(_annotator(testament), []).append(entry.get("classname"))
                     when[_annotator(testament)] = testament.get("timestamp")
             for tag in need_records(example, "annotations", source, example_number):

@@ -172,7 +172,14 @@ CASES: dict[str, tuple[Any, ...]] = {
          "findings": {code: {"count": 1} for code in ("region", "several-choices", "no-choice")},
          "extra": {"timestamp": ["2020-03-01T10:00:00Z"] * 4}}),
     "lighttag's tags alone are no classes": (
-        ("tags.json", UNTAGGED), {"refused": None, "match": r"choice.*1 region.*6 annotations"}),
+        ("tags.json", UNTAGGED), {"refused": None, "match": r"choice.*1 region.*6 annotations.*row for each"}),
+    "lighttag's classes that name their annotator": (
+        ("own.json", {"examples": [{"example_id": t, "classifications": [
+            {"classname": c, "annotator": w} for w, c in (("ann", "pos"), ("bob", "neg"))]} for t in "xy"]}),
+        {"worker_ids": ["ann", "bob"], "classes": ("neg", "pos"), "n_annotations": 4, "changes": {}}),
+    "answers of nobody": (
+        ("scale.json", [{"task_id": t, "response": {"category": "ab"[t % 2]}} for t in range(9)]),
+        {"refused": None, "match": "who gave it"}),
     "argilla's dataset in parquet": (
         lambda folder: pd.DataFrame(exports.ARGILLA_FLAT).to_parquet(folder / "x.parquet") or folder / "x.parquet",
         {"format": "argilla", "n_rows": 6, "n_annotations": 4, "lost": {"discarded": 1, "draft": 1},
