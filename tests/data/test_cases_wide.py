@@ -240,6 +240,21 @@ def test_numbers_that_rule_each_other_out_are_asked_about():
           ({"workers": list(frame)}, {"n_workers": 3}))  # fmt: skip
 
 
+def test_numbers_of_labels_by_worker_are_asked_about():
+    frame = crosstab(["neg", "neu", "pos"], [(11, 6, 6), (12, 6, 6), (9, 6, 7), (10, 7, 7)])
+    turned, ratings = {"n_tasks": 3, "n_workers": 4}, {"kind": "ratings", "low": 0, "high": 20}
+    check(frame, {"asked": {"counts-of-workers": [{"kind": "ratings"}, {"turn": True}]}},
+          ({"turn": True}, turned | {"questions": ()}), (ratings, turned | {"questions": ()}))  # fmt: skip
+    rng = np.random.default_rng(0)
+    for most in (5, 7, 10):  # grades
+        grades = rng.integers(1, most + 1, (6, 4))
+        check(crosstab(["soup", "rice", "fish", "tea"], grades), {"lacks": {"counts-of-workers"}})
+
+
+def crosstab(columns: list[str], rows: Any) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns).assign(worker=[f"p{k}" for k in range(len(rows))])
+
+
 def test_merged_cells_reach_over_pieces(tmp_path, monkeypatch):
     rows = "".join(f"{f'task {i // 3}' if i % 3 == 0 else ''},w{i % 3},{'ab'[i % 2]}\n" for i in range(3000))
     path = tmp_path / "merged.csv"

@@ -40,6 +40,7 @@ HOW_MANY = {
     *("how", "many", "number", "of", "times", "people", "anzahl"),
 }
 _ROWS, _MANY = 10, 50  # least tasks and most columns for which numbers show whether they are counts
+_CLASSES, _GRADES = 7, 5  # most columns, and mean up to which numbers are grades, where rows may count labels
 CHANCE = -3.0  # decimal logarithm of the probability of the rows' sums if workers are independent
 
 
@@ -371,6 +372,20 @@ def ask_whether_tags(table: Table, columns: tuple[str, ...]) -> list[Finding]:
     )
     remedies = (Remedy("workers", list(columns), when="each column is a worker"),)
     return [Finding("classes-of-one-person", "question", sentence, n, remedies=remedies)]
+
+
+def ask_whether_totals(table: Table, columns: tuple[str, ...]) -> list[Finding]:
+    """A question whether each row counts a worker's labels by class: a few numbers, which sum to nearly the same."""
+    cells = _matrix(table.head, columns) if 1 < len(columns) <= _CLASSES else np.empty((0, 0))
+    sums = cells.sum(1)
+    whole = ((cells >= 0) & (cells == np.round(cells))).all() and not any(re.search("[0-9?]", c) for c in columns)
+    if len(cells) < 2 or not whole or cells.mean() <= _GRADES or np.ptp(sums) > 0.1 * sums.mean():
+        return []
+    sentence = f"The numbers of each row sum to about {np.median(sums):.0f}: they may count how often each worker gave "
+    sentence += f"the labels {quoted(columns)}, and then the file lacks the labels of each task"
+    ratings = Remedy.read_as("ratings", when="they rate these things")
+    remedies = (ratings, Remedy("turn", True, when="they are labels of these tasks"))
+    return [Finding("counts-of-workers", "question", sentence, len(cells), remedies=remedies)]
 
 
 def _of_how_many(group: _Counted, table: Table, scale: float) -> _Counted:

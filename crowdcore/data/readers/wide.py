@@ -38,7 +38,7 @@ from crowdcore.data.readers._stacked import (
     stack,
 )
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.readers.counts import ask_whether_counts, ask_whether_tags
+from crowdcore.data.readers.counts import ask_whether_counts, ask_whether_tags, ask_whether_totals
 from crowdcore.data.report import Finding, Level, make_change, plural, quoted
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
@@ -342,7 +342,8 @@ class TurnedTable(Reader):
         finding = Finding("turned", "warning", sentence, n, remedies=remedies)
         change = [columns_left_out(tuple(items), aside, "task")] if aside else []
         roles = {"task": plural(len(items), "column"), **({} if worker is None else {"worker": worker})}
-        return stack(self.name, table, settings, blocks, roles, findings=(finding, *change))
+        asked = ask_whether_totals(table, tuple(items)) if settings.turn is None and settings.kind != "ratings" else []
+        return stack(self.name, table, settings, blocks, roles, findings=(finding, *change, *asked))
 
 
 def _are_people(columns: Sequence[str]) -> bool:
