@@ -243,7 +243,7 @@ def test_training_shows_its_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     learning = pytest.importorskip("crowdcore.learning")
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    learning.train("demo", "dl-mv", seeds=1, epochs=2, device="cpu")
+    learning.train("demo", "dl-mv", seeds=1, epochs=50, device="cpu")  # longer than between two looks of the bar
     assert "dl-mv, epoch" in screen.getvalue()
     at = len(screen.getvalue())
     learning.train("demo", "dl-mv", seeds=1, epochs=2, device="cpu", on_event=lambda event: None)
