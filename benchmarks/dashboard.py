@@ -37,7 +37,7 @@ st.plotly_chart(go.Figure(go.Heatmap(z=[[(i * j + run) % 7 for i in range(8)] fo
 # The heatmap of a reference: its subtitle ends with the name.
 DRAWN = "document.querySelector('.st-key-figure-first .js-plotly-plot')?._fullLayout?.meta?.at(-1).endsWith('{}')"
 STARTS, REDRAWS, LARGE_REDRAWS = 5, 50, 20
-FIRST, REDRAW, LEAST, LARGE, PAYLOAD = 1.5, 2.0, 300.0, 1000.0, 3.0
+FIRST, REDRAW, LEAST, LARGE, PAYLOAD = 1.3, 2.0, 300.0, 1000.0, 3.0
 
 Redraw = Callable[[int], float]
 
