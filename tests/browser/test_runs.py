@@ -20,7 +20,7 @@ from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs import Run, Workspace, change_tags, list_runs
 from testkit.recorded_runs import invented, record
 from testkit.steps import charts, choose, click_cell, heatmap, main, open_page, settled, stand_still, visit
-from tests.browser.conftest import HOSTILE, METHODS, harmless, hostile_crowd, soon, taken
+from tests.browser.conftest import HOSTILE, METHODS, harmless, hostile_crowd, soon, taken, until
 from tests.learning.made_up import made_up
 
 TABS = ("Accuracy", "Significance", "Selection", "Calibration", "Differences", "Sweeps")
@@ -316,8 +316,13 @@ def test_another_run_keeps_what_the_other_controls_say(page: Page, workspace: Pa
         last = {part: getattr(result, part) for part in PARTS}
         kept = replace(result, kept_epochs=np.array(epochs), kept=kept, last=last)
         ids.append(record(workspace, kept, demo, epochs=20 + len(epochs)))
-    visit(page, f"/confusions?dataset=demo&runs={ids[0]}")
     names = page.get_by_role("combobox", name="Run", exact=True)
+
+    def shows(run: str, epochs: str) -> bool:
+        visit(page, f"/confusions?dataset=demo&runs={run}")
+        return epochs in names.input_value()
+
+    until(lambda: shows(ids[1], "Epochs 24") and shows(ids[0], "Epochs 22"))  # the app's list is a second old
     for epochs, seeds in (("24", "Seed 1"), ("22", "Mean of 3 seeds")):
         names.click()
         page.get_by_role("option", name=re.compile(f"Epochs {epochs}")).first.click()
