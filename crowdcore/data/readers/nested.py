@@ -305,9 +305,9 @@ class _Rows(Table):
             rows, cells = [entry for part in each for entry in part], {}
             for name in columns:
                 if name in self._keys:
-                    found = (entry.get(self._keys[name]) for entry in rows)
+                    values = (entry.get(self._keys[name]) for entry in rows)
                     one = only_value if name == self._label else _single
-                    cells[name] = strings(text_of_json(one(value)) for value in found)
+                    cells[name] = strings(text_of_json(one(value)) for value in values)
                 elif name == ROW:
                     cells[name] = strings(map(str, parent + first + 1))
                 else:

@@ -189,13 +189,13 @@ class LightTag(Reader):
             answers.list_task(task, **media_of({"text": example.get("content")}))
             given: dict[str, list[Any]] = {}
             when: dict[str, Any] = {}
-            for testament in need_records(example, "seen_by", source, example_number):
-                given[_annotator(testament)] = []
+            for person in need_records(example, "seen_by", source, example_number):
+                given[_annotator(person)] = []
             for entry in need_records(example, "classifications", source, example_number):
                 by = next((field for field in ("classified_by", "annotated_by") if field in entry), None)
-                for testament in need_records(entry, by, source, example_number) if by else [entry]:
-                    given.setdefault(_annotator(testament), []).append(entry.get("classname"))
-                    when[_annotator(testament)] = testament.get("timestamp")
+                for person in need_records(entry, by, source, example_number) if by else [entry]:
+                    given.setdefault(_annotator(person), []).append(entry.get("classname"))
+                    when[_annotator(person)] = person.get("timestamp")
             for tag in need_records(example, "annotations", source, example_number):
                 for _ in need_records(tag, "annotated_by", source, example_number):
                     answers.leave_out("region", example_number)
@@ -204,9 +204,9 @@ class LightTag(Reader):
         return answers.raw(self.name)
 
 
-def _annotator(testament: dict[str, Any]) -> str:
+def _annotator(person: dict[str, Any]) -> str:
     """The annotator's name or number, empty for nobody."""
-    return text_of(testament.get("annotator")) or text_of(testament.get("annotator_id")) or ""
+    return text_of(person.get("annotator")) or text_of(person.get("annotator_id")) or ""
 
 
 _ROLES = {"task": "data_row", "worker": "created_by"}
